@@ -1,0 +1,169 @@
+package fenced
+
+import "context"
+
+// Commit writes value under g: the fence. It lands only if g is still the
+// record's current grant and g.Version its version, in one step with both
+// checks. No clock is consulted: a grant whose lease has lapsed can commit until
+// it ends. The grant is returned at its new version, so commits chain.
+//
+// A nil value counts as an empty one. The store keeps a copy; the Value of the
+// returned grant is value itself, still the caller's. After an error nothing
+// has changed. Errors: [ErrVersionConflict] and [ErrStaleReadGeneration], which
+// may come together, [ErrForeignGrant], [ErrInvalid], [ErrClosed], that of ctx.
+func (s *Store) Commit(ctx context.Context, g Grant, value []byte) (Grant, error) {
+	value = orEmpty(value)
+	if err := s.write(ctx, EventCommit, &g, value); err != nil {
+		return Grant{}, err
+	}
+	g.Value = value
+	return g, nil
+}
+
+// Delete removes the record under g, fenced like [Store.Commit], with the same
+// errors. It moves the version, also where there was nothing to remove. The
+// grant stays current and is returned at its new version.
+func (s *Store) Delete(ctx context.Context, g Grant) (Grant, error) {
+	if err := s.write(ctx, EventDelete, &g, nil); err != nil {
+		return Grant{}, err
+	}
+	g.Value = nil
+	return g, nil
+}
+
+// write stores value, nil to delete, under g, and moves g to the new version.
+func (s *Store) write(ctx context.Context, kind EventKind, g *Grant, value []byte) error {
+	if err := live(ctx); err != nil {
+		return err
+	}
+	var n notices
+	st, r := s.lock(g)
+	if !st.open || !r.holds(g) || r.version != g.Version {
+		var err error
+		if r, err = st.refuseWrite(kind, g, value, &n); err != nil {
+			st.mu.Unlock()
+			s.send(&n)
+			return err
+		}
+	}
+	st.write(r, value)
+	if s.onEvent != nil {
+		st.note(&n, Event{Kind: kind, Key: r.key, Holder: g.Holder, Version: r.version, Generation: g.Generation, Err: n.waived})
+	}
+	g.Version, g.at = r.version, r
+	if value != nil {
+		st.count.Commits++
+	} else {
+		st.count.Deletes++
+		st.collect()
+	}
+	st.mu.Unlock()
+	s.send(&n)
+	return nil
+}
+
+// lock returns the record of g, nil if the store has none, and its stripe
+// locked. A grant that remembers its record needs no look-up; that record may
+// have left the store since, and holds nothing then.
+func (s *Store) lock(g *Grant) (*stripe, *record) {
+	if r := g.at; r != nil && r.stripe.store == s && r.key == g.Key {
+		r.stripe.mu.Lock()
+		return r.stripe, r
+	}
+	st, _ := s.at(g.Key)
+	st.mu.Lock()
+	return st, st.records[g.Key]
+}
+
+// holds is the one question that commit, delete, renew and release ask: is g the
+// current grant of r? By equality of generation, under the nonce that this store
+// gives that generation of this record; no label and no clock answers it.
+func (r *record) holds(g *Grant) bool {
+	return r != nil && r.holding != nil && r.generation == g.Generation && g.nonce == nonce(r.hash, r.generation)
+}
+
+// foreign reports whether this store never issued g.
+func (s *Store) foreign(g *Grant) bool {
+	_, hash := s.at(g.Key)
+	return g.nonce != nonce(hash, g.Generation)
+}
+
+// usable returns what is wrong with a call under g, whatever the record.
+func (st *stripe) usable(g *Grant) error {
+	if !st.open {
+		return ErrClosed
+	}
+	return CheckGrant(*g)
+}
+
+// refuseWrite says why g may not write. In report-only mode, where the fence
+// alone is in the way, it returns instead the record to write to.
+func (st *stripe) refuseWrite(kind EventKind, g *Grant, value []byte, n *notices) (*record, error) {
+	if err := st.usable(g); err != nil {
+		return nil, err
+	}
+	r := st.records[g.Key]
+	var reasons []error
+	switch isMoved := st.view(g.Key, r).Version != g.Version; {
+	case st.store.foreign(g):
+		reasons = foreign
+	case isMoved && r.holds(g):
+		reasons = moved
+		st.count.RefusedVersion++
+	case isMoved:
+		reasons = movedStale
+		st.count.RefusedBoth++
+	case st.store.reportOnly:
+		st.count.WouldRefuse++
+		n.waived = st.conflict(kind.String(), &g.Record, stale)
+		if r == nil {
+			_, hash := st.store.at(g.Key)
+			r = st.add(g.Key, hash)
+		}
+		return r, nil
+	default:
+		reasons = stale
+		st.count.RefusedGeneration++
+	}
+	return nil, st.refuse(kind, &g.Record, value, reasons, n)
+}
+
+// judge says why the call of the given kind, which reads no version, may not be
+// made under g, if anything.
+func (st *stripe) judge(kind EventKind, g *Grant, r *record, n *notices) error {
+	if st.open && r.holds(g) {
+		return nil
+	}
+	if err := st.usable(g); err != nil {
+		return err
+	}
+	return st.refuse(kind, &g.Record, nil, st.against(g), n)
+}
+
+// against returns what speaks against g, which is not current.
+func (st *stripe) against(g *Grant) []error {
+	if st.store.foreign(g) {
+		return foreign
+	}
+	return stale
+}
+
+// refuse returns the refusal of a call, and notes it.
+func (st *stripe) refuse(kind EventKind, presented *Record, value []byte, reasons []error, n *notices) error {
+	err := st.conflict(kind.String(), presented, reasons)
+	if st.store.onEvent != nil {
+		st.note(n, Event{Kind: kind, Key: presented.Key, Holder: presented.Holder, Generation: presented.Generation, Err: err, Value: copyOf(value)})
+	}
+	return err
+}
+
+// conflict sets what the caller came with against the record as it stands.
+func (st *stripe) conflict(op string, presented *Record, reasons []error) *ConflictError {
+	r := st.records[presented.Key]
+	e := &ConflictError{Op: op, Key: presented.Key, Presented: *presented, Current: st.view(presented.Key, r), Reasons: reasons}
+	e.Presented.Value = nil
+	if r != nil && r.ended != EndingUnknown && presented.Generation+1 == r.generation && reasons[0] != ErrForeignGrant {
+		e.Ended, e.EndedAt = r.ended, st.store.time(r.endedAt)
+	}
+	return e
+}

@@ -1,0 +1,149 @@
+package fenced
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+)
+
+// stripes is the number of locks of a store, a power of two.
+const stripes = 256
+
+// few is the number of dead records that a stripe keeps without a thought.
+const few = 16
+
+// stripe is a part of the store behind one lock, which guards all of it and
+// every record in it.
+type stripe struct {
+	mu       sync.Mutex
+	store    *Store
+	open     bool
+	records  map[string]*record
+	expiries expiries
+	spare    []*holding // for reuse
+
+	seq         uint64 // of the last event
+	exist, dead int    // records with a value; records with neither value nor grant
+
+	// The floor under the numbers of records not seen before: as high as those
+	// of any record that was collected here, so that no number ever comes
+	// again.
+	version    Version
+	generation Generation
+
+	count  Stats
+	shares *shares // of their leases that grants were held for; nil before the first ended
+}
+
+// at returns the stripe of key, and the hash of key.
+func (s *Store) at(key string) (*stripe, uint64) {
+	hash := maphash.String(s.seed, key)
+	return &s.stripes[hash%stripes], hash
+}
+
+// add makes the record of a key not seen before, which is not to pin a larger
+// string. It is dead until it is claimed or written.
+func (st *stripe) add(key string, hash uint64) *record {
+	key = strings.Clone(key)
+	r := &record{key: key, hash: hash, stripe: st, version: st.version, generation: st.generation}
+	st.records[key] = r
+	st.dead++
+	return r
+}
+
+// view returns the record of key without its value. r is what the table has
+// for key.
+func (st *stripe) view(key string, r *record) Record {
+	if r == nil {
+		return Record{Key: key, Version: st.version, Generation: st.generation}
+	}
+	v := Record{Key: r.key, Version: r.version, Generation: r.generation}
+	if h := r.holding; h != nil {
+		v.Holder, v.Expires = h.holder, st.store.time(h.until)
+	}
+	return v
+}
+
+// write stores value as the next version of r; nil deletes. The caller has
+// judged.
+func (st *stripe) write(r *record, value []byte) {
+	existed, dead := r.exists(), r.dead()
+	if value != nil {
+		r.put(value)
+	} else {
+		r.value = nil
+		r.version++
+	}
+	if exists := r.exists(); exists != existed {
+		st.settle(exists, dead, r.dead())
+	}
+}
+
+// settle keeps the counts of a record that began or ceased to exist.
+func (st *stripe) settle(exists, wasDead, dead bool) {
+	if exists {
+		st.exist++
+	} else {
+		st.exist--
+	}
+	if dead && !wasDead {
+		st.dead++
+	} else if wasDead && !dead {
+		st.dead--
+	}
+}
+
+// collect forgets the dead records where they are many, so that memory follows
+// the living: what they leave is a floor that no number of theirs exceeds. To
+// be called last, as records may be gone after it.
+func (st *stripe) collect() {
+	if st.dead <= few || st.dead <= len(st.records)/2 {
+		return
+	}
+	living := make(map[string]*record, len(st.records)-st.dead)
+	for key, r := range st.records {
+		if !r.dead() {
+			living[key] = r
+			continue
+		}
+		st.version = max(st.version, r.version)
+		st.generation = max(st.generation, r.generation)
+		st.expiries.drop(r)
+		r.generation = 0
+	}
+	st.records, st.dead = living, 0
+}
+
+// note appends an event of r to what is sent once the stripe is unlocked. To be
+// called only where the store is observed.
+func (st *stripe) note(n *notices, e Event) {
+	st.seq++
+	e.Seq, e.At = st.seq, time.Now()
+	n.events = append(n.events, e)
+}
+
+// notices is what others are to be told of a change, once the stripe is
+// unlocked.
+type notices struct {
+	woken  *waiter  // have been served, chained
+	gone   *watcher // whose grant has ended, chained
+	cause  error    // of that
+	waived error    // the refusal that report-only mode did not make
+	events []Event
+}
+
+// send tells them. The observer comes last, as it may panic.
+func (s *Store) send(n *notices) {
+	for w := n.woken; w != nil; {
+		next := w.next // w is its claimant's again once it is told
+		w.ready <- struct{}{}
+		w = next
+	}
+	for w := n.gone; w != nil; w = w.next {
+		w.cancel(n.cause)
+	}
+	for _, e := range n.events {
+		s.onEvent(e)
+	}
+}

@@ -1,0 +1,249 @@
+package fenced
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// The defaults of a [Worker].
+const (
+	DefaultLease   = 30 * time.Second
+	DefaultMaxHold = 10 // leases
+)
+
+// Worker wraps the claim-work-commit loop of one worker around a [Backend]. It
+// keeps no state between calls and may be used from several goroutines. The
+// zero Worker lacks a Backend and a Name.
+type Worker struct {
+	Backend Backend
+	Name    string        // the holder label of its claims
+	Lease   time.Duration // of its claims and renewals; 0: DefaultLease
+	MaxHold time.Duration // the longest a grant is renewed, so that a hung worker loses it; 0: DefaultMaxHold leases
+
+	// Refused, if not nil, is called with every result whose commit was
+	// refused, so that finished work is not lost, with the context that Do was
+	// called with, before Do returns.
+	Refused func(context.Context, Refusal)
+
+	_ struct{}
+}
+
+// Refusal is a finished result that the store did not take.
+type Refusal struct {
+	Grant Grant  // that the result was presented under
+	Value []byte // the result, as Work returned it
+	Err   error  // the refusal, a [*ConflictError]
+	At    time.Time
+}
+
+// Work derives the new value of a record from g, which holds the record as of
+// the claim. ctx ends when the grant does, or may have. An error leaves the
+// record as it is; [ErrSkip] does so on purpose.
+type Work func(ctx context.Context, g Grant) (value []byte, err error)
+
+// Do claims the record of key, runs work, commits what it returns, and releases
+// the grant. It returns the grant at the new version, which has ended by then.
+//
+// Where the backend is a [Waiter] the claim waits its turn; elsewhere
+// [ErrGrantHeld] comes at once. While work runs the lease is renewed, until
+// MaxHold. The context of work ends with the grant where the backend is a
+// [Watcher], when a renewal is refused, and at the latest when a lease has
+// passed since the last successful renewal was sent; a renewal that fails
+// otherwise is tried again. What work returns is committed all the same: the
+// fence, not the worker's clock, decides. A refused commit goes to Refused and
+// is not tried again.
+//
+// The grant is released, and the renewer has stopped, before Do returns, also
+// where work fails, panics or calls runtime.Goexit, and where ctx has ended:
+// commit and release have a lease's time of their own. An error of the release
+// alone is not reported; the lease ends such a grant. Errors: those of the
+// claim, of work and of the commit, [ErrInvalid].
+func (w *Worker) Do(ctx context.Context, key string, work Work) (Grant, error) {
+	w, err := w.complete(work)
+	if err != nil {
+		return Grant{}, err
+	}
+	if err := live(ctx); err != nil {
+		return Grant{}, err
+	}
+	sent := time.Now()
+	g, err := w.claim(ctx, key)
+	if err != nil {
+		return Grant{}, err
+	}
+	defer w.release(ctx, g)
+	value, err := w.run(ctx, g, sent, work)
+	if errors.Is(err, ErrSkip) {
+		return g, nil
+	}
+	if err != nil {
+		return Grant{}, err
+	}
+	return w.commit(ctx, g, value)
+}
+
+// Run calls Do for each of keys in turn. A key that is held, whose work fails or
+// whose result is refused does not stop it; those errors are returned joined,
+// each with its key. It stops when keys or ctx ends, with the error of ctx
+// joined, or when the store is closed.
+func (w *Worker) Run(ctx context.Context, keys iter.Seq[string], work Work) error {
+	if _, err := w.complete(work); err != nil {
+		return err
+	}
+	if err := live(ctx); err != nil {
+		return err
+	}
+	if keys == nil {
+		return invalid("no keys")
+	}
+	var errs []error
+	for key := range keys {
+		if ctx.Err() != nil {
+			break
+		}
+		if _, err := w.Do(ctx, key, work); err != nil {
+			errs = append(errs, fmt.Errorf("%q: %w", key, err))
+			if errors.Is(err, ErrClosed) {
+				break
+			}
+		}
+	}
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// complete returns w with its defaults filled in.
+func (w *Worker) complete(work Work) (*Worker, error) {
+	switch {
+	case w == nil || w.Backend == nil:
+		return nil, invalid("worker without a backend")
+	case work == nil:
+		return nil, invalid("no work")
+	case w.MaxHold < 0:
+		return nil, invalid("negative MaxHold %v", w.MaxHold)
+	}
+	full := *w
+	if full.Lease == 0 {
+		full.Lease = DefaultLease
+	}
+	if err := CheckLease(full.Lease); err != nil {
+		return nil, err
+	}
+	if full.MaxHold == 0 {
+		full.MaxHold = min(full.Lease, MaxLease/DefaultMaxHold) * DefaultMaxHold
+	}
+	return &full, nil
+}
+
+func (w *Worker) claim(ctx context.Context, key string) (Grant, error) {
+	if b, ok := w.Backend.(Waiter); ok {
+		return b.Acquire(ctx, key, w.Name, w.Lease)
+	}
+	return w.Backend.TryAcquire(ctx, key, w.Name, w.Lease)
+}
+
+// parting is the context of what is done after work, also where ctx has ended.
+func (w *Worker) parting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), w.Lease)
+}
+
+func (w *Worker) release(ctx context.Context, g Grant) {
+	ctx, cancel := w.parting(ctx)
+	defer cancel()
+	_ = w.Backend.Release(ctx, g)
+}
+
+func (w *Worker) commit(ctx context.Context, g Grant, value []byte) (Grant, error) {
+	parting, cancel := w.parting(ctx)
+	defer cancel()
+	next, err := w.Backend.Commit(parting, g, value)
+	if err == nil {
+		return next, nil
+	}
+	var refused *ConflictError
+	if w.Refused != nil && errors.As(err, &refused) {
+		w.Refused(ctx, Refusal{Grant: g, Value: value, Err: err, At: time.Now()})
+	}
+	return Grant{}, err
+}
+
+// run runs work while the lease of g, asked for at sent, is kept alive. It
+// returns only after the keeper has stopped.
+func (w *Worker) run(ctx context.Context, g Grant, sent time.Time, work Work) ([]byte, error) {
+	if b, ok := w.Backend.(Watcher); ok {
+		watched, cancel := b.Context(ctx, g)
+		defer cancel()
+		ctx = watched
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	k := &keeper{Worker: w, g: g, end: end}
+	k.lapse = time.AfterFunc(time.Until(sent.Add(w.Lease)), func() {
+		end(fmt.Errorf("fenced: lease of %q has run out unrenewed: %w", g.Key, context.DeadlineExceeded))
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.keep(ctx, sent)
+	}()
+	defer func() {
+		k.lapse.Stop()
+		end(nil)
+		<-done
+	}()
+	value, err := work(ctx, g)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) && !errors.Is(err, ErrSkip) {
+		err = fmt.Errorf("%w (%w)", err, cause)
+	}
+	return value, err
+}
+
+// keeper renews a grant while work runs under it.
+type keeper struct {
+	*Worker
+	g     Grant
+	end   context.CancelCauseFunc // of the context of work
+	lapse *time.Timer             // calls end when the lease has run out
+}
+
+// keep renews until ctx ends, the grant has been held for MaxHold, or a renewal
+// is refused. A third of the lease passes from one renewal to the next, a tenth
+// from a failed one to the next try.
+func (k *keeper) keep(ctx context.Context, claimed time.Time) {
+	wait := time.NewTimer(k.Lease / 3)
+	defer wait.Stop()
+	for sent := claimed; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
+		now := time.Now()
+		if now.Sub(claimed) >= k.MaxHold {
+			return
+		}
+		// The call may outlive neither the lease nor, by much, the work.
+		call, cancel := context.WithDeadline(ctx, sent.Add(k.Lease))
+		_, err := k.Backend.Renew(call, k.g, k.Lease)
+		cancel()
+		switch {
+		case err == nil:
+			sent = now
+			k.lapse.Reset(time.Until(sent.Add(k.Lease)))
+			wait.Reset(time.Until(sent.Add(k.Lease / 3)))
+		case final(err):
+			k.end(err)
+			return
+		default:
+			wait.Reset(k.Lease / 10)
+		}
+	}
+}
+
+// final reports whether err of a renewal is an answer, and not a failure to get
+// one.
+func final(err error) bool {
+	var refused *ConflictError
+	return errors.As(err, &refused) || errors.Is(err, ErrClosed) || errors.Is(err, ErrInvalid)
+}
