@@ -66,3 +66,11 @@ func (e Ending) kind() EventKind {
 		return EventTakeOver
 	}
 }
+
+// op is the call that ends a grant so.
+func (e Ending) op() string {
+	if e == TakenOver {
+		return EventAcquire.String()
+	}
+	return e.kind().String()
+}

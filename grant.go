@@ -303,7 +303,7 @@ func (st *stripe) end(r *record, how Ending, now int64, to *waiter, n *notices) 
 		}
 	}
 	if watchers != nil {
-		n.gone, n.cause = watchers, st.conflict(how.kind().String(), &was, stale)
+		n.gone, n.cause = watchers, st.conflict(how.op(), &was, stale)
 	}
 }
 
