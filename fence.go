@@ -48,7 +48,11 @@ func (s *Store) write(ctx context.Context, kind EventKind, g *Grant, value []byt
 	}
 	st.write(r, value)
 	if s.onEvent != nil {
-		st.note(&n, Event{Kind: kind, Key: r.key, Holder: g.Holder, Version: r.version, Generation: g.Generation, Err: n.waived})
+		holder := g.Holder
+		if n.waived == nil {
+			holder = r.holding.holder // a grant from a token has no label
+		}
+		st.note(&n, Event{Kind: kind, Key: r.key, Holder: holder, Version: r.version, Generation: g.Generation, Err: n.waived})
 	}
 	g.Version, g.at = r.version, r
 	if value != nil {

@@ -36,8 +36,12 @@ type stripe struct {
 	shares *shares // of their leases that grants were held for; nil before the first ended
 }
 
-// at returns the stripe of key, and the hash of key.
+// at returns the stripe of key, and the hash of key. The zero Store has one
+// stripe, which is not open.
 func (s *Store) at(key string) (*stripe, uint64) {
+	if s.seed == (maphash.Seed{}) {
+		return &s.stripes[0], 0
+	}
 	hash := maphash.String(s.seed, key)
 	return &s.stripes[hash%stripes], hash
 }

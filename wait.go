@@ -178,18 +178,18 @@ func (st *stripe) arm(r *record, now int64) {
 }
 
 // ring takes a lapsed grant over for the first claimant in the queue. It may
-// come late, when the crowd has moved on; all is judged as it then is.
+// come too late to have been stopped, and then finds the timer set for another
+// time, or not at all.
 func (st *stripe) ring(c *crowd) {
 	now := st.store.now()
 	var n notices
 	st.mu.Lock()
-	r := c.r
-	c.rings = 0
-	if st.open && r != nil && c.first != nil {
-		if first := r.lapsedTo(now); first != nil {
-			st.end(r, TakenOver, now, first, &n)
+	if c.rings != 0 && now >= c.rings {
+		c.rings = 0
+		if first := c.r.lapsedTo(now); first != nil {
+			st.end(c.r, TakenOver, now, first, &n)
 		} else {
-			st.arm(r, now)
+			st.arm(c.r, now)
 		}
 	}
 	st.mu.Unlock()

@@ -82,9 +82,10 @@ func (c *crowd) close() notices {
 	for w := c.first; w != nil; w = w.next {
 		w.crowd, w.err = nil, ErrClosed
 	}
-	c.first, c.last, c.r = nil, nil, nil
-	if c.timer != nil {
+	c.first, c.last = nil, nil
+	if c.rings != 0 {
 		c.timer.Stop()
+		c.rings, c.r = 0, nil
 	}
 	return n
 }

@@ -69,13 +69,12 @@ func (w *Worker) Do(ctx context.Context, key string, work Work) (Grant, error) {
 	if err := live(ctx); err != nil {
 		return Grant{}, err
 	}
-	sent := time.Now()
-	g, err := w.claim(ctx, key)
+	g, since, err := w.claim(ctx, key)
 	if err != nil {
 		return Grant{}, err
 	}
 	defer w.release(ctx, g)
-	value, err := w.run(ctx, g, sent, work)
+	value, err := w.run(ctx, g, since, work)
 	if errors.Is(err, ErrSkip) {
 		return g, nil
 	}
@@ -137,11 +136,16 @@ func (w *Worker) complete(work Work) (*Worker, error) {
 	return &full, nil
 }
 
-func (w *Worker) claim(ctx context.Context, key string) (Grant, error) {
+// claim returns a grant, and since when its lease counts: a claim that waits its
+// turn has no lease while it waits.
+func (w *Worker) claim(ctx context.Context, key string) (Grant, time.Time, error) {
 	if b, ok := w.Backend.(Waiter); ok {
-		return b.Acquire(ctx, key, w.Name, w.Lease)
+		g, err := b.Acquire(ctx, key, w.Name, w.Lease)
+		return g, time.Now(), err
 	}
-	return w.Backend.TryAcquire(ctx, key, w.Name, w.Lease)
+	sent := time.Now()
+	g, err := w.Backend.TryAcquire(ctx, key, w.Name, w.Lease)
+	return g, sent, err
 }
 
 // parting is the context of what is done after work, also where ctx has ended.
@@ -169,9 +173,9 @@ func (w *Worker) commit(ctx context.Context, g Grant, value []byte) (Grant, erro
 	return Grant{}, err
 }
 
-// run runs work while the lease of g, asked for at sent, is kept alive. It
-// returns only after the keeper has stopped.
-func (w *Worker) run(ctx context.Context, g Grant, sent time.Time, work Work) ([]byte, error) {
+// run runs work while the lease of g, which counts since then, is kept alive. It
+// returns only after the keeper has stopped, and passes on a panic of it.
+func (w *Worker) run(ctx context.Context, g Grant, since time.Time, work Work) ([]byte, error) {
 	if b, ok := w.Backend.(Watcher); ok {
 		watched, cancel := b.Context(ctx, g)
 		defer cancel()
@@ -179,18 +183,23 @@ func (w *Worker) run(ctx context.Context, g Grant, sent time.Time, work Work) ([
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	k := &keeper{Worker: w, g: g, end: end}
-	k.lapse = time.AfterFunc(time.Until(sent.Add(w.Lease)), func() {
+	k.lapse = time.AfterFunc(time.Until(since.Add(w.Lease)), func() {
 		end(fmt.Errorf("fenced: lease of %q has run out unrenewed: %w", g.Key, context.DeadlineExceeded))
 	})
-	done := make(chan struct{})
+	done := make(chan any)
 	go func() {
-		defer close(done)
-		k.keep(ctx, sent)
+		defer func() {
+			done <- recover()
+		}()
+		k.keep(ctx, since)
 	}()
 	defer func() {
-		k.lapse.Stop()
 		end(nil)
-		<-done
+		p := <-done
+		k.lapse.Stop()
+		if p != nil {
+			panic(p)
+		}
 	}()
 	value, err := work(ctx, g)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) && !errors.Is(err, ErrSkip) {
