@@ -189,7 +189,11 @@ func (w *Worker) run(ctx context.Context, g Grant, since time.Time, work Work) (
 	done := make(chan any)
 	go func() {
 		defer func() {
-			done <- recover()
+			p := recover()
+			if p != nil {
+				end(fmt.Errorf("fenced: renewing %q panicked: %v", g.Key, p))
+			}
+			done <- p
 		}()
 		k.keep(ctx, since)
 	}()
