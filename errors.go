@@ -35,6 +35,11 @@ var (
 
 	// ErrClosed says that the store is closed.
 	ErrClosed = errors.New("fenced: store closed")
+
+	// ErrUncertain says that the reply was lost and the call may have taken
+	// effect, or may yet. A store in the process never returns it; one behind a
+	// network does, and says how to find out.
+	ErrUncertain = errors.New("fenced: outcome unknown")
 )
 
 // ErrSkip is what a [Work] function returns when it looked and decided that no
