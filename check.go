@@ -21,10 +21,12 @@ func invalid(format string, args ...any) error {
 // live returns why a call under ctx may not begin, if anything.
 func live(ctx context.Context) error {
 	if ctx == nil {
-		return invalid("nil context")
+		return errNoContext
 	}
 	return ctx.Err()
 }
+
+var errNoContext = invalid("nil context")
 
 // CheckKey returns an error that matches [ErrInvalid] unless key is 1 to
 // [MaxKey] bytes of valid UTF-8. Every store applies it.

@@ -12,58 +12,72 @@ import "context"
 // has changed. Errors: [ErrVersionConflict] and [ErrStaleReadGeneration], which
 // may come together, [ErrForeignGrant], [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) Commit(ctx context.Context, g Grant, value []byte) (Grant, error) {
-	value = orEmpty(value)
-	if err := s.write(ctx, EventCommit, &g, value); err != nil {
-		return Grant{}, err
-	}
-	g.Value = value
-	return g, nil
+	err := s.commit(ctx, EventCommit, &g, value) // apart, so that Commit is inlined and g not copied to and fro
+	return g, err
 }
 
 // Delete removes the record under g, fenced like [Store.Commit], with the same
 // errors. It moves the version, also where there was nothing to remove. The
 // grant stays current and is returned at its new version.
 func (s *Store) Delete(ctx context.Context, g Grant) (Grant, error) {
-	if err := s.write(ctx, EventDelete, &g, nil); err != nil {
-		return Grant{}, err
-	}
-	g.Value = nil
-	return g, nil
+	err := s.commit(ctx, EventDelete, &g, nil)
+	return g, err
 }
 
-// write stores value, nil to delete, under g, and moves g to the new version.
-func (s *Store) write(ctx context.Context, kind EventKind, g *Grant, value []byte) error {
+// commit is Commit or Delete, as kind says. It moves g to the new version, or to
+// the zero Grant where it fails.
+func (s *Store) commit(ctx context.Context, kind EventKind, g *Grant, value []byte) error {
 	if err := live(ctx); err != nil {
+		*g = Grant{}
 		return err
 	}
-	var n notices
+	if value == nil && kind == EventCommit {
+		value = []byte{}
+	}
 	st, r := s.lock(g)
-	if !st.open || !r.holds(g) || r.version != g.Version {
-		var err error
-		if r, err = st.refuseWrite(kind, g, value, &n); err != nil {
-			st.mu.Unlock()
-			s.send(&n)
-			return err
-		}
+	if !st.admits(g, r) || s.onEvent != nil {
+		return st.commitOrRefuse(kind, g, r, value)
 	}
+	st.apply(g, r, value)
+	st.mu.Unlock()
+	return nil
+}
+
+// commitOrRefuse is the rest of commit where there is more to do than to write.
+// It unlocks st.
+func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []byte) error {
+	var n notices
+	var err error
+	if !st.admits(g, r) {
+		r, err = st.refuseWrite(kind, g, value, &n)
+	}
+	if err != nil {
+		*g = Grant{}
+	} else {
+		if st.store.onEvent != nil {
+			holder := g.Holder
+			if r.holds(g) {
+				holder = r.holding.holder // a grant from a token has no label
+			}
+			st.note(&n, Event{Kind: kind, Key: r.key, Holder: holder, Version: r.version + 1, Generation: g.Generation, Err: n.waived})
+		}
+		st.apply(g, r, value)
+		st.collect() // in report-only mode nobody may hold it
+	}
+	st.mu.Unlock()
+	st.store.send(&n)
+	return err
+}
+
+// apply writes, once admitted, and moves g to the new version.
+func (st *stripe) apply(g *Grant, r *record, value []byte) {
 	st.write(r, value)
-	if s.onEvent != nil {
-		holder := g.Holder
-		if n.waived == nil {
-			holder = r.holding.holder // a grant from a token has no label
-		}
-		st.note(&n, Event{Kind: kind, Key: r.key, Holder: holder, Version: r.version, Generation: g.Generation, Err: n.waived})
-	}
-	g.Version, g.at = r.version, r
 	if value != nil {
 		st.count.Commits++
 	} else {
 		st.count.Deletes++
-		st.collect()
 	}
-	st.mu.Unlock()
-	s.send(&n)
-	return nil
+	g.Value, g.Version, g.at = value, r.version, r
 }
 
 // lock returns the record of g, nil if the store has none, and its stripe
@@ -74,22 +88,22 @@ func (s *Store) lock(g *Grant) (*stripe, *record) {
 		r.stripe.mu.Lock()
 		return r.stripe, r
 	}
-	st, _ := s.at(g.Key)
+	st, hash := s.at(g.Key)
 	st.mu.Lock()
-	return st, st.records[g.Key]
+	return st, st.records.find(g.Key, hash)
 }
 
 // holds is the one question that commit, delete, renew and release ask: is g the
 // current grant of r? By equality of generation, under the nonce that this store
 // gives that generation of this record; no label and no clock answers it.
 func (r *record) holds(g *Grant) bool {
-	return r != nil && r.holding != nil && r.generation == g.Generation && g.nonce == nonce(r.hash, r.generation)
+	return r != nil && r.holding != nil && r.generation == g.Generation && r.nonce == g.nonce
 }
 
-// foreign reports whether this store never issued g.
-func (s *Store) foreign(g *Grant) bool {
-	_, hash := s.at(g.Key)
-	return g.nonce != nonce(hash, g.Generation)
+// admits is the fence: may g write to r? Both checks, and the write after them,
+// are made under one lock.
+func (st *stripe) admits(g *Grant, r *record) bool {
+	return st.open && r.holds(g) && r.version == g.Version
 }
 
 // usable returns what is wrong with a call under g, whatever the record.
@@ -106,10 +120,11 @@ func (st *stripe) refuseWrite(kind EventKind, g *Grant, value []byte, n *notices
 	if err := st.usable(g); err != nil {
 		return nil, err
 	}
-	r := st.records[g.Key]
+	_, hash := st.store.at(g.Key)
+	r := st.records.find(g.Key, hash)
 	var reasons []error
 	switch isMoved := st.view(g.Key, r).Version != g.Version; {
-	case st.store.foreign(g):
+	case g.nonce != nonce(hash, g.Generation):
 		reasons = foreign
 	case isMoved && r.holds(g):
 		reasons = moved
@@ -121,7 +136,6 @@ func (st *stripe) refuseWrite(kind EventKind, g *Grant, value []byte, n *notices
 		st.count.WouldRefuse++
 		n.waived = st.conflict(kind.String(), &g.Record, stale)
 		if r == nil {
-			_, hash := st.store.at(g.Key)
 			r = st.add(g.Key, hash)
 		}
 		return r, nil
@@ -146,8 +160,8 @@ func (st *stripe) judge(kind EventKind, g *Grant, r *record, n *notices) error {
 
 // against returns what speaks against g, which is not current.
 func (st *stripe) against(g *Grant) []error {
-	if st.store.foreign(g) {
-		return foreign
+	if _, hash := st.store.at(g.Key); g.nonce != nonce(hash, g.Generation) {
+		return foreign // this store never issued it
 	}
 	return stale
 }
@@ -163,7 +177,8 @@ func (st *stripe) refuse(kind EventKind, presented *Record, value []byte, reason
 
 // conflict sets what the caller came with against the record as it stands.
 func (st *stripe) conflict(op string, presented *Record, reasons []error) *ConflictError {
-	r := st.records[presented.Key]
+	_, hash := st.store.at(presented.Key)
+	r := st.records.find(presented.Key, hash)
 	e := &ConflictError{Op: op, Key: presented.Key, Presented: *presented, Current: st.view(presented.Key, r), Reasons: reasons}
 	e.Presented.Value = nil
 	if r != nil && r.ended != EndingUnknown && presented.Generation+1 == r.generation && reasons[0] != ErrForeignGrant {

@@ -32,8 +32,8 @@ func (g Grant) Nonce() uint64 { return g.nonce }
 
 // nonce is that of the grant of generation n of the record whose key has the
 // given hash. The hash is seeded by the store, so the nonce speaks for store,
-// key and generation alike, and can be checked where no trace of the grant is
-// left. The mixing is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014),
+// key and generation alike, and of any grant it can be told whether this store
+// issued it, though it keeps no trace of those that have ended. The mixing is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014),
 // a bijection: no two generations of a record share a nonce.
 func nonce(hash uint64, n Generation) uint64 {
 	z := hash + uint64(n)*0x9e3779b97f4a7c15
@@ -141,7 +141,7 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Recor
 	if err := CheckKey(key); err != nil {
 		return Record{}, err
 	}
-	st, _ := s.at(key)
+	st, hash := s.at(key)
 	now := s.now()
 	var n notices
 	st.mu.Lock()
@@ -151,7 +151,7 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Recor
 	}
 	var v Record
 	var err error
-	if r := st.records[key]; r != nil && r.holding != nil && r.generation == seen {
+	if r := st.records.find(key, hash); r != nil && r.holding != nil && r.generation == seen {
 		st.end(r, Reclaimed, now, r.holding.crowd.next(), &n)
 		v = st.view(key, r)
 		v.Value = copyOf(r.value)
@@ -221,7 +221,7 @@ func (st *stripe) sweep(now int64, n *notices) (Grant, error) {
 // claim issues a grant if the record is free, or if its lease has lapsed and
 // nobody waits for it.
 func (st *stripe) claim(key string, hash uint64, holder string, lease time.Duration, now int64, n *notices) (Grant, bool) {
-	r := st.records[key]
+	r := st.records.find(key, hash)
 	if r == nil {
 		r = st.add(key, hash)
 	}
@@ -245,12 +245,13 @@ func (st *stripe) claim(key string, hash uint64, holder string, lease time.Durat
 		r.holding = new(holding)
 	}
 	st.count.Live++
-	return st.issue(r, holder, lease, now, n), true
+	return st.issue(r, hash, holder, lease, now, n), true
 }
 
 // issue makes holder's the current grant of r.
-func (st *stripe) issue(r *record, holder string, lease time.Duration, now int64, n *notices) Grant {
+func (st *stripe) issue(r *record, hash uint64, holder string, lease time.Duration, now int64, n *notices) Grant {
 	h := r.holding
+	r.nonce = nonce(hash, r.generation)
 	h.holder, h.from, h.until, h.peak = holder, now, now+int64(lease), 0
 	st.expiries.file(r)
 	st.count.Grants++
@@ -262,7 +263,7 @@ func (st *stripe) issue(r *record, holder string, lease time.Duration, now int64
 
 // grant returns the current grant of r.
 func (st *stripe) grant(r *record) Grant {
-	g := Grant{Record: st.view(r.key, r), nonce: nonce(r.hash, r.generation), at: r}
+	g := Grant{Record: st.view(r.key, r), nonce: r.nonce, at: r}
 	g.Value = copyOf(r.value)
 	return g
 }
@@ -289,14 +290,15 @@ func (st *stripe) end(r *record, how Ending, now int64, to *waiter, n *notices) 
 	r.generation++
 	r.ended, r.endedAt = how, now
 	if to != nil {
-		to.grant = st.issue(r, to.holder, to.lease, now, &to.notices)
+		_, hash := st.store.at(r.key)
+		to.grant = st.issue(r, hash, to.holder, to.lease, now, &to.notices)
 		n.woken = to
 		st.arm(r, now)
 	} else {
 		st.arm(r, now)
 		r.holding = nil
 		st.count.Live--
-		st.expiries.dropLast(r)
+		st.expiries.leave(r, int(st.count.Live))
 		st.keep(h)
 		if r.dead() {
 			st.dead++

@@ -24,18 +24,18 @@ type Record struct {
 // Exists reports whether the record has a value, be it an empty one.
 func (r Record) Exists() bool { return r.Value != nil }
 
-// record is a record in its stripe, whose lock guards everything but key, hash
-// and stripe, which never change. Grants point to it, so it may outlive its
+// record is a record in its stripe, whose lock guards everything but key and
+// stripe, which never change. Grants point to it, so it may outlive its
 // place in the stripe's table: its generation is then 0, which no grant
 // carries.
 type record struct {
 	key        string
-	hash       uint64
-	stripe     *stripe
 	value      []byte
 	version    Version
 	generation Generation
-	holding    *holding // the current grant, nil: nobody holds one
+	holding    *holding // of the current grant, nil: nobody holds one
+	stripe     *stripe
+	nonce      uint64 // of the current grant, or of the one before
 	endedAt    int64    // when the grant before this generation ended
 	filed      int32    // place in the stripe's heap of leases, from 1; 0: not in it
 	ended      Ending   // how the grant before this generation ended
@@ -84,12 +84,4 @@ func copyOf(value []byte) []byte {
 	own := make([]byte, len(value))
 	copy(own, value)
 	return own
-}
-
-// orEmpty is what is stored for value: nil counts as empty.
-func orEmpty(value []byte) []byte {
-	if value == nil {
-		return []byte{}
-	}
-	return value
 }

@@ -57,7 +57,7 @@ func NewStore(opts Options) *Store {
 	for i := range s.stripes {
 		st := &s.stripes[i]
 		st.store, st.open, st.generation = s, true, 1
-		st.records = make(map[string]*record)
+		st.records = make(table)
 	}
 	return s
 }
@@ -101,24 +101,41 @@ func (st *stripe) close() []notices {
 // belong together. An absent record is no error, its Value is nil. The slice
 // is the caller's own. Errors: [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) Read(ctx context.Context, key string) (Record, error) {
+	var v Record
+	err := s.read(ctx, key, &v)
+	return v, err
+}
+
+// read sets v to the record of key.
+func (s *Store) read(ctx context.Context, key string, v *Record) error {
 	if err := live(ctx); err != nil {
-		return Record{}, err
+		return err
+	}
+	st, hash := s.at(key)
+	st.mu.Lock()
+	r := st.records.find(key, hash)
+	if r == nil {
+		err := st.readAbsent(key, v)
+		st.mu.Unlock()
+		return err
+	}
+	*v = st.view(key, r)
+	v.Value = copyOf(r.value)
+	st.mu.Unlock()
+	return nil
+}
+
+// readAbsent sets v to the record of a key not seen before. A key that was seen
+// needs no check.
+func (st *stripe) readAbsent(key string, v *Record) error {
+	if !st.open {
+		return ErrClosed
 	}
 	if err := CheckKey(key); err != nil {
-		return Record{}, err
+		return err
 	}
-	st, _ := s.at(key)
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if !st.open {
-		return Record{}, ErrClosed
-	}
-	r := st.records[key]
-	v := st.view(key, r)
-	if r != nil {
-		v.Value = copyOf(r.value)
-	}
-	return v, nil
+	*v = st.view(key, nil)
+	return nil
 }
 
 // All yields every record that exists, each as of the moment it is yielded, in

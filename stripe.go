@@ -2,7 +2,6 @@ package fenced
 
 import (
 	"hash/maphash"
-	"strings"
 	"sync"
 	"time"
 )
@@ -19,7 +18,8 @@ type stripe struct {
 	mu       sync.Mutex
 	store    *Store
 	open     bool
-	records  map[string]*record
+	count    Stats
+	records  table
 	expiries expiries
 	spare    []*holding // for reuse
 
@@ -32,7 +32,6 @@ type stripe struct {
 	version    Version
 	generation Generation
 
-	count  Stats
 	shares *shares // of their leases that grants were held for; nil before the first ended
 }
 
@@ -46,12 +45,11 @@ func (s *Store) at(key string) (*stripe, uint64) {
 	return &s.stripes[hash%stripes], hash
 }
 
-// add makes the record of a key not seen before, which is not to pin a larger
-// string. It is dead until it is claimed or written.
+// add makes the record of a key not seen before. It is dead until it is claimed
+// or written.
 func (st *stripe) add(key string, hash uint64) *record {
-	key = strings.Clone(key)
-	r := &record{key: key, hash: hash, stripe: st, version: st.version, generation: st.generation}
-	st.records[key] = r
+	r := &record{key: key, stripe: st, version: st.version, generation: st.generation}
+	st.records.add(r, hash)
 	st.dead++
 	return r
 }
@@ -72,29 +70,27 @@ func (st *stripe) view(key string, r *record) Record {
 // write stores value as the next version of r; nil deletes. The caller has
 // judged.
 func (st *stripe) write(r *record, value []byte) {
-	existed, dead := r.exists(), r.dead()
+	existed := r.exists()
 	if value != nil {
 		r.put(value)
 	} else {
 		r.value = nil
 		r.version++
 	}
-	if exists := r.exists(); exists != existed {
-		st.settle(exists, dead, r.dead())
+	if r.exists() != existed {
+		st.settle(r)
 	}
 }
 
-// settle keeps the counts of a record that began or ceased to exist.
-func (st *stripe) settle(exists, wasDead, dead bool) {
-	if exists {
-		st.exist++
-	} else {
-		st.exist--
+// settle keeps the counts after r began or ceased to exist.
+func (st *stripe) settle(r *record) {
+	by := 1
+	if !r.exists() {
+		by = -1
 	}
-	if dead && !wasDead {
-		st.dead++
-	} else if wasDead && !dead {
-		st.dead--
+	st.exist += by
+	if r.holding == nil {
+		st.dead -= by
 	}
 }
 
@@ -105,10 +101,11 @@ func (st *stripe) collect() {
 	if st.dead <= few || st.dead <= len(st.records)/2 {
 		return
 	}
-	living := make(map[string]*record, len(st.records)-st.dead)
-	for key, r := range st.records {
+	living := make(table, len(st.records)-st.dead)
+	for _, r := range st.records {
 		if !r.dead() {
-			living[key] = r
+			_, hash := st.store.at(r.key)
+			living.add(r, hash)
 			continue
 		}
 		st.version = max(st.version, r.version)

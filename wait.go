@@ -52,7 +52,7 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 	g, ok := st.claim(key, hash, holder, lease, now, &n)
 	var w *waiter
 	if !ok {
-		w = st.queue(st.records[key], now)
+		w = st.queue(st.records.find(key, hash), now)
 		w.holder, w.lease, w.done = holder, lease, done
 	}
 	st.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 	}
 	select {
 	case <-w.ready:
-	case <-done:
+	case <-done: // nil for a context that cannot end
 		if st.leave(w, s.now()) {
 			return Grant{}, ctx.Err()
 		}
