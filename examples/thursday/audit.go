@@ -69,7 +69,7 @@ func (f *fleet) missing(m fenced.Refusal) finding {
 	case !errors.Is(m.Err, fenced.ErrVersionConflict):
 		x.kind = "the fence alone"
 	case errors.Is(m.Err, fenced.ErrStaleReadGeneration):
-		x.kind = "version and fence"
+		x.kind = "both version and fence"
 	default:
 		x.kind = "the version alone"
 	}

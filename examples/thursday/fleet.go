@@ -58,10 +58,8 @@ func openFleet(cfg config, name string) (*fleet, error) {
 		start:  time.Now(),
 	}
 	f.store = fenced.NewStore(fenced.Options{OnEvent: f.ledger.note})
+	f.mechanism = openMechanism(name, f.store)
 	var err error
-	if f.mechanism, err = newMechanism(name, f.store); err != nil {
-		return nil, err
-	}
 	if f.vendor, err = openVendor(newPlan(cfg.orders, cfg.stall, cfg.seed)); err != nil {
 		return nil, err
 	}

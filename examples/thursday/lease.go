@@ -22,6 +22,8 @@ type leased struct {
 	until time.Time
 }
 
+func newLeases() *leases { return &leases{table: newTable(), leases: make(map[string]leased)} }
+
 func (l *leases) work(g fenced.Grant, decide decider) ([]byte, error) {
 	if !l.take(claimOf(g)) {
 		return nil, errBusy

@@ -14,6 +14,8 @@ type lock struct {
 	holders map[string]string
 }
 
+func newLock() *lock { return &lock{table: newTable(), holders: make(map[string]string)} }
+
 func (l *lock) work(g fenced.Grant, decide decider) ([]byte, error) {
 	if !l.tryLock(g.Key, g.Holder) {
 		return nil, errBusy

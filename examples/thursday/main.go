@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 )
 
@@ -34,9 +35,9 @@ const (
 
 const usage = `usage: go run ./examples/thursday [flags]
 
-A fleet of workers enriches orders by calls to a vendor, some of which stall far
-past the lease of %v. Every record is checked at the end against what the last
-owner of the order had decided.
+A fleet of workers enriches orders by calls to a vendor, some of which stall
+far past the lease of %v. At the end every record is checked against what the
+last owner of the order had decided.
 
   -mechanism NAME  what guards the records: %s (default fence)
   -compare         run every mechanism in turn on the same seed, and print the table
@@ -46,8 +47,8 @@ owner of the order had decided.
                    of five such calls four stall for 4 to 8 leases, and one for good
   -seed N          which calls stall, and for how long (default %d)
 
-The exit code is 0 if the run is as expected, 1 if a record is wrong or stuck under
-the fence or the run broke off, and 2 if a flag is wrong.
+The exit code is 0 if the run went as expected, 1 if a record is wrong or stuck
+under the fence or the run broke off, and 2 if a flag is wrong.
 `
 
 // The defaults of the flags.
@@ -74,7 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	opts, err := parse(args, orders)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(stdout, usage, lease, strings.Join(names, ", "), maxWorkers, defaultWorkers, len(orders), defaultStall, defaultSeed)
+		fmt.Fprintf(stdout, usage, lease, strings.Join(names(), ", "), maxWorkers, defaultWorkers, len(orders), defaultStall, defaultSeed)
 		return exitOK
 	case err != nil:
 		fmt.Fprintf(stderr, "thursday: %v (-h for help)\n", err)
@@ -90,6 +91,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	} else {
 		printReport(stdout, outcomes[0])
 	}
+	return judge(outcomes)
+}
+
+// judge returns the exit code: the fence must keep every record right, and the
+// others are here to fail.
+func judge(outcomes []*outcome) int {
 	for _, o := range outcomes {
 		if o.mechanism == "fence" && len(o.wrong)+len(o.stuck) > 0 {
 			return exitFailed
@@ -135,8 +142,8 @@ func parse(args []string, orders []order) (options, error) {
 	switch {
 	case f.NArg() > 0:
 		return options{}, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case !isMechanism(*mechanism):
-		return options{}, fmt.Errorf("-mechanism %q is not one of %s", *mechanism, strings.Join(names, ", "))
+	case !slices.Contains(names(), *mechanism):
+		return options{}, fmt.Errorf("-mechanism %q is not one of %s", *mechanism, strings.Join(names(), ", "))
 	case *isCompare && isSet["mechanism"]:
 		return options{}, errors.New("-compare runs every mechanism, so -mechanism does not go with it")
 	case *workers < 1 || *workers > maxWorkers:
@@ -152,7 +159,7 @@ func parse(args []string, orders []order) (options, error) {
 		isCompare:  *isCompare,
 	}
 	if opts.isCompare {
-		opts.mechanisms = names
+		opts.mechanisms = names()
 	}
 	return opts, nil
 }

@@ -2,9 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,26 +33,36 @@ type refusals struct {
 
 func (r refusals) sum() int { return r.version + r.fence + r.both }
 
-// The mechanisms, from nothing to a fence.
-var names = []string{"none", "lock", "lease", "version", "fence"}
-
-func newMechanism(name string, store *fenced.Store) (mechanism, error) {
-	switch t := newTable(); name {
-	case "none":
-		return none{t}, nil
-	case "lock":
-		return &lock{table: t, holders: make(map[string]string)}, nil
-	case "lease":
-		return &leases{table: t, leases: make(map[string]leased)}, nil
-	case "version":
-		return version{t}, nil
-	case "fence":
-		return fence{store}, nil
-	}
-	return nil, fmt.Errorf("unknown mechanism %q, want one of %s", name, strings.Join(names, ", "))
+// mechanisms are all there are, from nothing to a fence.
+var mechanisms = []struct {
+	name string
+	open func(*fenced.Store) mechanism
+}{
+	{"none", func(*fenced.Store) mechanism { return none{newTable()} }},
+	{"lock", func(*fenced.Store) mechanism { return newLock() }},
+	{"lease", func(*fenced.Store) mechanism { return newLeases() }},
+	{"version", func(*fenced.Store) mechanism { return version{newTable()} }},
+	{"fence", func(s *fenced.Store) mechanism { return fence{s} }},
 }
 
-func isMechanism(name string) bool { return slices.Contains(names, name) }
+// names returns those of the mechanisms.
+func names() []string {
+	var all []string
+	for _, m := range mechanisms {
+		all = append(all, m.name)
+	}
+	return all
+}
+
+// openMechanism returns a new mechanism of that name, nil if there is none.
+func openMechanism(name string, store *fenced.Store) mechanism {
+	for _, m := range mechanisms {
+		if m.name == name {
+			return m.open(store)
+		}
+	}
+	return nil
+}
 
 // Why a mechanism did not let a worker do its work.
 var (

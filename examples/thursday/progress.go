@@ -16,7 +16,7 @@ type progress struct {
 	printed  time.Duration // into the run, when the last plain line was
 }
 
-const barWidth = 14
+const barWidth = 10 // and a line of 79 columns
 
 func newProgress(out io.Writer) *progress {
 	return &progress{out: out, terminal: isTerminal(out)}
@@ -55,6 +55,6 @@ func (p *progress) done(s snapshot) {
 }
 
 func (s snapshot) String() string {
-	return fmt.Sprintf("%3d/%d settled %2d stalled %2d reclaimed %2d refused %4.1f s",
+	return fmt.Sprintf("%3d/%d settled, %2d stalled, %2d reclaimed, %2d refused, %4.1f s",
 		s.settled, s.of, s.stalled, s.lost, s.refused, s.took.Seconds())
 }

@@ -16,13 +16,13 @@ func printPlan(w io.Writer, opts options) {
 // printReport says what became of the orders under one mechanism.
 func printReport(w io.Writer, o *outcome) {
 	r, held := o.refused, o.stats.Held
-	fmt.Fprintf(w, `
-records wrong   %4d   are not what the last owner of the order decided
-records stuck   %4d   were never settled
-writes refused  %4d   by the version alone %d, by the fence alone %d, by both %d
-overruns        %4d   claims were let go after their lease had lapsed
-leeway          %s   of the lease was left at the median, %s at P99
-`, len(o.wrong), len(o.stuck), r.sum(), r.version, r.fence, r.both, o.stats.Overruns, leeway(held.P50), strings.TrimSpace(leeway(held.P99)))
+	line := func(label, number, meaning string) { fmt.Fprintf(w, "%-15s%6s   %s\n", label, number, meaning) }
+	fmt.Fprintln(w)
+	line("records wrong", fmt.Sprint(len(o.wrong)), "are not what the last owner of the order decided")
+	line("records stuck", fmt.Sprint(len(o.stuck)), "were never settled")
+	line("writes refused", fmt.Sprint(r.sum()), fmt.Sprintf("by the version alone %d, by the fence alone %d, by both %d", r.version, r.fence, r.both))
+	line("overruns", fmt.Sprint(o.stats.Overruns), "claims were let go after their lease had lapsed")
+	line("leeway", leeway(held.P50), fmt.Sprintf("of the lease was left at the median, %s at P99", leeway(held.P99)))
 	for _, x := range o.telling() {
 		fmt.Fprintf(w, "\n%s", x)
 	}
@@ -31,15 +31,15 @@ leeway          %s   of the lease was left at the median, %s at P99
 
 // printComparison says what became of the orders under each mechanism.
 func printComparison(w io.Writer, outcomes []*outcome) {
-	const head, row = "\n%-9s %6s %6s   %8s %13s %11s %5s   %8s %7s\n", "%-9s %6d %6d   %8d %13d %11d %5d   %8d %7s\n"
-	fmt.Fprintf(w, head, "", "wrong", "stuck", "refused", "version alone", "fence alone", "both", "overruns", "leeway")
+	const head, row = "\n%-8s%5s  %5s   %7s  %13s  %11s  %4s  %8s\n", "%-8s%5d  %5d   %7d  %13d  %11d  %4d  %8d\n"
+	fmt.Fprintf(w, head, "", "wrong", "stuck", "refused", "version alone", "fence alone", "both", "overruns")
 	for _, o := range outcomes {
 		r := o.refused
-		fmt.Fprintf(w, row, o.mechanism, len(o.wrong), len(o.stuck), r.sum(), r.version, r.fence, r.both, o.stats.Overruns, leeway(o.stats.Held.P50))
+		fmt.Fprintf(w, row, o.mechanism, len(o.wrong), len(o.stuck), r.sum(), r.version, r.fence, r.both, o.stats.Overruns)
 	}
 	for _, o := range outcomes {
 		if told := o.telling(); len(told) > 0 {
-			fmt.Fprintf(w, "\n%s\n%s", o.mechanism, told[0])
+			fmt.Fprintf(w, "\nunder %s\n%s", o.mechanism, told[0])
 		}
 	}
 }
@@ -65,7 +65,10 @@ func (d decision) String() string {
 
 // leeway is what is left of a lease of which a share was used.
 func leeway(used float64) string {
-	return fmt.Sprintf("%2.0f %%", 100*max(0, 1-used))
+	if used >= 1 {
+		return "none"
+	}
+	return fmt.Sprintf("%.0f %%", 100*(1-used))
 }
 
 // plural says how many there are of a noun.

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// play1 runs one mechanism on a few orders, a fifth of which stall, and returns
+// the outcome.
+func play1(t *testing.T, mechanism string, seed uint64) *outcome {
+	t.Helper()
+	orders, err := readOrders()
+	require.NoError(t, err)
+	opts := options{
+		config:     config{orders: orders[:40], workers: defaultWorkers, stall: .2, seed: seed},
+		mechanisms: []string{mechanism},
+	}
+	outcomes, err := play(t.Context(), opts, new(bytes.Buffer))
+	require.NoError(t, err)
+	require.Len(t, outcomes, 1)
+	require.Equal(t, 40, outcomes[0].settled+len(outcomes[0].stuck))
+	return outcomes[0]
+}
+
+func TestFenceLetsNothingThrough(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			o := play1(t, "fence", seed)
+			require.Empty(t, o.wrong)
+			require.Empty(t, o.stuck)
+			require.Positive(t, o.refused.fence, "an owner that decided that no write applies")
+			require.Positive(t, o.refused.both, "an owner that wrote")
+			require.Len(t, o.late, o.refused.sum(), "every refused result was handed back")
+		})
+	}
+}
+
+func TestNoneLetsLateWritesThrough(t *testing.T) {
+	t.Parallel()
+	o := play1(t, "none", 1)
+	require.NotEmpty(t, o.wrong)
+	require.Empty(t, o.stuck)
+}
+
+func TestLockLetsDeadHoldersKeepOrders(t *testing.T) {
+	t.Parallel()
+	require.NotEmpty(t, play1(t, "lock", 1).stuck)
+}
+
+func TestLeaseLetsLateWritesThrough(t *testing.T) {
+	t.Parallel()
+	o := play1(t, "lease", 1)
+	require.NotEmpty(t, o.wrong)
+	require.Empty(t, o.stuck)
+}
+
+func TestVersionLetsLateWritesThroughWhereNobodyWrote(t *testing.T) {
+	t.Parallel()
+	o := play1(t, "version", 1)
+	require.NotEmpty(t, o.wrong)
+	for _, x := range o.wrong {
+		require.True(t, x.decided.leave, "order %s", x.order)
+	}
+	require.Positive(t, o.refused.version, "where someone wrote")
+	require.Empty(t, o.stuck)
+}
+
+func TestWithoutStallsNothingGoesWrong(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitOK, run(t.Context(), []string{"-stall", "0", "-orders", "12", "-workers", "3"}, &out, &errs))
+	require.Empty(t, errs.String())
+	require.Contains(t, out.String(), "12 orders, 3 workers")
+	require.Contains(t, out.String(), "12/12 settled")
+	require.Contains(t, out.String(), "fence: 12 records, 0 wrong, 0 stuck\n")
+	require.NotContains(t, out.String(), "\r", "no terminal, no line that is updated")
+}
+
+func TestCompareRunsEveryMechanism(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitOK, run(t.Context(), []string{"-compare", "-orders", "16", "-stall", ".3"}, &out, &errs))
+	require.Empty(t, errs.String())
+	_, table, found := strings.Cut(out.String(), "wrong  stuck ")
+	require.True(t, found)
+	for _, name := range names() {
+		require.Contains(t, table, "\n"+name+" ")
+		require.Contains(t, table, "\nunder "+name+"\norder ", "a story of each")
+	}
+	require.Regexp(t, `\nfence +0 +0 `, table)
+}
+
+func TestFlagsAreChecked(t *testing.T) {
+	for _, row := range []struct{ args, says string }{
+		{"-mechanism hope", `-mechanism "hope" is not one of none, lock, lease, version, fence`},
+		{"-compare -mechanism lock", "-compare runs every mechanism"},
+		{"-workers 0", "-workers 0 is not 1 to 64"},
+		{"-workers 65", "-workers 65 is not 1 to 64"},
+		{"-workers many", `invalid value "many" for flag -workers`},
+		{"-orders 0", "-orders 0 is not 1 to 300"},
+		{"-orders 301", "-orders 301 is not 1 to 300"},
+		{"-stall -0.1", "-stall -0.1 is not 0 to 1"},
+		{"-stall 1.1", "-stall 1.1 is not 0 to 1"},
+		{"-stall NaN", "-stall NaN is not 0 to 1"},
+		{"-seed -1", `invalid value "-1" for flag -seed`},
+		{"-nonsense", "flag provided but not defined: -nonsense"},
+		{"fence", `unexpected argument "fence"`},
+	} {
+		t.Run(row.args, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			require.Equal(t, exitMisused, run(t.Context(), strings.Fields(row.args), &out, &errs))
+			require.Contains(t, errs.String(), "thursday: "+row.says)
+			require.Equal(t, 1, strings.Count(errs.String(), "\n"))
+			require.Empty(t, out.String())
+		})
+	}
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	var out, errs bytes.Buffer
+	require.Equal(t, exitOK, run(t.Context(), []string{"-h"}, &out, &errs))
+	require.Empty(t, errs.String())
+	for _, flag := range []string{"-mechanism", "-compare", "-workers", "-orders", "-stall", "-seed"} {
+		require.Contains(t, out.String(), "\n  "+flag+" ")
+	}
+	require.NotContains(t, out.String(), "%!")
+	requireNarrow(t, out.String())
+}
+
+func TestInterruptBreaksOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitFailed, run(ctx, nil, &out, &errs))
+	require.Contains(t, errs.String(), "thursday: interrupted")
+}
+
+func TestOnlyTheFenceMustHold(t *testing.T) {
+	bad := []finding{{order: "4412"}}
+	require.Equal(t, exitOK, judge([]*outcome{{mechanism: "none", wrong: bad}, {mechanism: "lock", stuck: bad}, {mechanism: "fence"}}))
+	require.Equal(t, exitFailed, judge([]*outcome{{mechanism: "fence", wrong: bad}}))
+	require.Equal(t, exitFailed, judge([]*outcome{{mechanism: "none"}, {mechanism: "fence", stuck: bad}}))
+}
+
+// requireNarrow fails if text does not fit a plain terminal.
+func requireNarrow(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 80, line)
+	}
+}
