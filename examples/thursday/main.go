@@ -39,12 +39,13 @@ A fleet of workers enriches orders by calls to a vendor, some of which stall
 far past the lease of %v. At the end every record is checked against what the
 last owner of the order had decided.
 
-  -mechanism NAME  what guards the records: %s (default fence)
-  -compare         run every mechanism in turn on the same seed, and print the table
+  -mechanism NAME  what guards the records (default fence):
+                   %s
+  -compare         run all mechanisms in turn on one seed, and print the table
   -workers N       workers at a time, 1 to %d (default %d)
   -orders N        orders to settle, 1 to %d (default all)
-  -stall SHARE     share of the orders whose first call stalls, 0 to 1 (default %v);
-                   of five such calls four stall for 4 to 8 leases, and one for good
+  -stall SHARE     share of the orders whose first call stalls, 0 to 1 (default
+                   %v); of five, four stall for 4 to 8 leases, and one for good
   -seed N          which calls stall, and for how long (default %d)
 
 The exit code is 0 if the run went as expected, 1 if a record is wrong or stuck
