@@ -39,13 +39,19 @@ func (f *fleet) audit(name string) *outcome {
 		r := f.mechanism.row(key)
 		x := finding{order: order.Number, decided: f.ledger.decided[key], record: r.state}
 		if !f.ledger.settled[key] {
-			x.kind, x.tale = "stuck", []string{f.ledger.first[key] + " was given up and never let go"}
+			x.kind = "stuck"
+			if f.ledger.waiting[key] {
+				x.tale = []string{f.ledger.first[key] + " was given up and never let go"}
+			}
 			o.stuck = append(o.stuck, x)
 			continue
 		}
 		o.settled++
 		if r.state != x.decided.state {
-			x.kind, x.tale = fmt.Sprint(x.decided.leave), []string{"written by " + r.worker + f.afterLosing(r.by, r.at)}
+			x.kind = fmt.Sprintf("wrong, left alone: %t", x.decided.leave)
+			if r.worker != "" {
+				x.tale = []string{"written by " + r.worker + f.afterLosing(r.by, r.at)}
+			}
 			o.wrong = append(o.wrong, x)
 		}
 	}
