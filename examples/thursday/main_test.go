@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -15,30 +15,36 @@ import (
 // the outcome.
 func play1(t *testing.T, mechanism string, seed uint64) *outcome {
 	t.Helper()
+	return playAll(t, mechanism, seed)[0]
+}
+
+// playAll does so with several seeds at a time.
+func playAll(t *testing.T, mechanism string, seeds ...uint64) []*outcome {
+	t.Helper()
 	orders, err := readOrders()
 	require.NoError(t, err)
-	opts := options{
-		config:     config{orders: orders[:40], workers: defaultWorkers, stall: .2, seed: seed},
-		mechanisms: []string{mechanism},
+	outcomes, errs := make([]*outcome, len(seeds)), make([]error, len(seeds))
+	var runs sync.WaitGroup
+	for i, seed := range seeds {
+		cfg := config{orders: orders[:40], workers: defaultWorkers, stall: .2, seed: seed}
+		runs.Go(func() { outcomes[i], errs[i] = runFleet(t.Context(), cfg, mechanism, func(snapshot) {}) })
 	}
-	outcomes, err := play(t.Context(), opts, new(bytes.Buffer))
-	require.NoError(t, err)
-	require.Len(t, outcomes, 1)
-	require.Equal(t, 40, outcomes[0].settled+len(outcomes[0].stuck))
-	return outcomes[0]
+	runs.Wait()
+	for i, o := range outcomes {
+		require.NoError(t, errs[i])
+		require.Equal(t, 40, o.settled+len(o.stuck))
+	}
+	return outcomes
 }
 
 func TestFenceLetsNothingThrough(t *testing.T) {
-	for seed := range uint64(4) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			o := play1(t, "fence", seed)
-			require.Empty(t, o.wrong)
-			require.Empty(t, o.stuck)
-			require.Positive(t, o.refused.fence, "an owner that decided that no write applies")
-			require.Positive(t, o.refused.both, "an owner that wrote")
-			require.Len(t, o.late, o.refused.sum(), "every refused result was handed back")
-		})
+	t.Parallel()
+	for seed, o := range playAll(t, "fence", 0, 1, 2, 3) {
+		require.Empty(t, o.wrong, "seed %d", seed)
+		require.Empty(t, o.stuck, "seed %d", seed)
+		require.Positive(t, o.refused.fence, "an owner that decided that no write applies")
+		require.Positive(t, o.refused.both, "an owner that wrote")
+		require.Len(t, o.late, o.refused.sum(), "every refused result was handed back")
 	}
 }
 
