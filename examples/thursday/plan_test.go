@@ -20,8 +20,9 @@ func TestPlanHasSomeOfEachKind(t *testing.T) {
 		for seed := range uint64(50) {
 			kinds := make(map[news]int)
 			hung, stalled := 0, 0
+			p := newPlan(orders[:n], .1, seed)
 			for _, o := range orders[:n] {
-				f := newPlan(orders[:n], .1, seed)[o.Number]
+				f := p[o.Number]
 				if f.stall == 0 {
 					require.Equal(t, noNews, f.news)
 					continue
