@@ -2,6 +2,7 @@ package fenced
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -47,26 +48,20 @@ func nonce(hash uint64, n Generation) uint64 {
 // waiting, whose turn it then is. The record need not exist. Errors:
 // [ErrGrantHeld], [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.Duration) (Grant, error) {
-	if err := checkClaim(ctx, key, holder, lease); err != nil {
+	if err := checkClaim(ctx, holder, lease); err != nil {
 		return Grant{}, err
 	}
+	c := claim{holder: holder, lease: lease}
 	st, hash := s.at(key)
-	now := s.now()
-	var n notices
 	st.mu.Lock()
-	if !st.open {
-		st.mu.Unlock()
-		return Grant{}, ErrClosed
-	}
-	g, ok := st.claim(key, hash, holder, lease, now, &n)
-	var err error
-	if !ok {
+	_, err := st.claim(&c, key, hash)
+	if err == errWait {
 		st.count.RefusedHeld++
-		err = st.refuse(EventAcquire, &Record{Key: key, Holder: holder}, nil, held, &n)
+		err = st.refuse(EventAcquire, &Record{Key: key, Holder: holder}, nil, held, &c.notices)
 	}
 	st.mu.Unlock()
-	s.send(&n)
-	return g, err
+	s.send(&c.notices)
+	return c.grant, err
 }
 
 // Renew sets the lease of g to now plus lease, longer or shorter than it was,
@@ -212,28 +207,46 @@ func (st *stripe) sweep(now int64, n *notices) (Grant, error) {
 	if r == nil {
 		return Grant{}, nil
 	}
-	g := st.grant(r)
+	var g Grant
+	st.grant(&g, r)
 	st.end(r, Reclaimed, now, r.holding.crowd.next(), n)
 	st.collect()
 	return g, nil
 }
 
-// claim issues a grant if the record is free, or if its lease has lapsed and
-// nobody waits for it.
-func (st *stripe) claim(key string, hash uint64, holder string, lease time.Duration, now int64, n *notices) (Grant, bool) {
+// claim is what a claimant comes with, and what it leaves with.
+type claim struct {
+	holder  string
+	lease   time.Duration
+	grant   Grant
+	notices notices
+}
+
+// errWait is that a claim cannot be served now.
+var errWait = errors.New("wait")
+
+// claim serves c if the record is free, or if its lease has lapsed and nobody
+// waits for it. Else it returns the record with errWait.
+func (st *stripe) claim(c *claim, key string, hash uint64) (*record, error) {
+	if !st.open {
+		return nil, ErrClosed
+	}
 	r := st.records.find(key, hash)
 	if r == nil {
+		if err := CheckKey(key); err != nil {
+			return nil, err
+		}
 		r = st.add(key, hash)
 	}
+	if r.holding != nil && r.holding.crowd.head() != nil {
+		return r, errWait // till after that one; the timer is set
+	}
+	now := st.store.now()
 	if r.holding != nil {
 		if !r.holding.lapsed(now) {
-			return Grant{}, false
+			return r, errWait
 		}
-		if first := r.holding.crowd.next(); first != nil {
-			st.end(r, TakenOver, now, first, n)
-			return Grant{}, false
-		}
-		st.end(r, TakenOver, now, nil, n)
+		st.end(r, TakenOver, now, nil, &c.notices)
 	}
 	if r.dead() {
 		st.dead--
@@ -245,27 +258,28 @@ func (st *stripe) claim(key string, hash uint64, holder string, lease time.Durat
 		r.holding = new(holding)
 	}
 	st.count.Live++
-	return st.issue(r, hash, holder, lease, now, n), true
+	st.issue(c, r, hash, now)
+	return r, nil
 }
 
-// issue makes holder's the current grant of r.
-func (st *stripe) issue(r *record, hash uint64, holder string, lease time.Duration, now int64, n *notices) Grant {
+// issue makes the grant of c the current one of r.
+func (st *stripe) issue(c *claim, r *record, hash uint64, now int64) {
 	h := r.holding
+	h.holder, h.from, h.until, h.peak = c.holder, now, now+int64(c.lease), 0
 	r.nonce = nonce(hash, r.generation)
-	h.holder, h.from, h.until, h.peak = holder, now, now+int64(lease), 0
 	st.expiries.file(r)
 	st.count.Grants++
 	if st.store.onEvent != nil {
-		st.note(n, Event{Kind: EventAcquire, Key: r.key, Holder: holder, Generation: r.generation})
+		st.note(&c.notices, Event{Kind: EventAcquire, Key: r.key, Holder: h.holder, Generation: r.generation})
 	}
-	return st.grant(r)
+	st.grant(&c.grant, r)
 }
 
-// grant returns the current grant of r.
-func (st *stripe) grant(r *record) Grant {
-	g := Grant{Record: st.view(r.key, r), nonce: r.nonce, at: r}
+// grant sets g to the current grant of r.
+func (st *stripe) grant(g *Grant, r *record) {
+	g.Record = st.view(r.key, r)
 	g.Value = copyOf(r.value)
-	return g
+	g.nonce, g.at = r.nonce, r
 }
 
 // end ends the current grant of r: the one place where a generation moves. The
@@ -284,14 +298,13 @@ func (st *stripe) end(r *record, how Ending, now int64, to *waiter, n *notices) 
 		}
 		st.note(teller, Event{Kind: how.kind(), Key: r.key, Holder: h.holder, Generation: r.generation})
 	}
-	was := Record{Key: r.key, Version: r.version, Generation: r.generation, Holder: h.holder}
-	watchers := h.crowd.disperse()
+	holder, watchers := h.holder, h.crowd.disperse()
 
 	r.generation++
 	r.ended, r.endedAt = how, now
 	if to != nil {
 		_, hash := st.store.at(r.key)
-		to.grant = st.issue(r, hash, to.holder, to.lease, now, &to.notices)
+		st.issue(&to.claim, r, hash, now)
 		n.woken = to
 		st.arm(r, now)
 	} else {
@@ -305,6 +318,7 @@ func (st *stripe) end(r *record, how Ending, now int64, to *waiter, n *notices) 
 		}
 	}
 	if watchers != nil {
+		was := Record{Key: r.key, Version: r.version, Generation: r.generation - 1, Holder: holder}
 		n.gone, n.cause = watchers, st.conflict(how.op(), &was, stale)
 	}
 }

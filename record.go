@@ -36,9 +36,9 @@ type record struct {
 	holding    *holding // of the current grant, nil: nobody holds one
 	stripe     *stripe
 	nonce      uint64 // of the current grant, or of the one before
-	endedAt    int64    // when the grant before this generation ended
-	filed      int32    // place in the stripe's heap of leases, from 1; 0: not in it
-	ended      Ending   // how the grant before this generation ended
+	endedAt    int64  // when the grant before this generation ended
+	filed      int32  // place in the stripe's heap of leases, from 1; 0: not in it
+	ended      Ending // how the grant before this generation ended
 }
 
 // holding is what a stripe keeps of a current grant. Holdings are reused

@@ -80,7 +80,7 @@ func (c *crowd) disperse() *watcher {
 func (c *crowd) close() notices {
 	n := notices{woken: c.first, gone: c.disperse(), cause: ErrClosed}
 	for w := c.first; w != nil; w = w.next {
-		w.crowd, w.err = nil, ErrClosed
+		w.crowd, w.closed = nil, true
 	}
 	c.first, c.last = nil, nil
 	if c.rings != 0 {
