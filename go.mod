@@ -7,4 +7,7 @@ require (
 	go.uber.org/atomic v1.12.0
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	github.com/google/go-cmp v0.7.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
