@@ -215,3 +215,9 @@ func conflict(t *testing.T, err error) *fenced.ConflictError {
 	require.ErrorAs(t, err, &c)
 	return c
 }
+
+// conflictOf reports whether err is a ConflictError that matches sentinel.
+func conflictOf(err, sentinel error) bool {
+	var c *fenced.ConflictError
+	return errors.As(err, &c) && errors.Is(err, sentinel)
+}
