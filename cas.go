@@ -61,6 +61,7 @@ func (s *Store) swap(ctx context.Context, kind EventKind, key string, version Ve
 		st.count.Deletes++
 		st.collect()
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	return v, nil

@@ -57,6 +57,7 @@ func (s *Store) write(ctx context.Context, kind EventKind, g *Grant, value []byt
 		st.count.Deletes++
 		st.collect()
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	return nil

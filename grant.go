@@ -64,6 +64,7 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 		st.count.RefusedHeld++
 		err = st.refuse(EventAcquire, &Record{Key: key, Holder: holder}, nil, held, &n)
 	}
+	st.check(g.at)
 	st.mu.Unlock()
 	s.send(&n)
 	return g, err
@@ -97,6 +98,7 @@ func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant,
 		}
 		g.Expires = s.time(h.until)
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	if err != nil {
@@ -124,6 +126,7 @@ func (s *Store) Release(ctx context.Context, g Grant) error {
 		st.end(r, Released, now, r.holding.crowd.next(), &n)
 		st.collect()
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	return err
@@ -156,6 +159,7 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Recor
 		v = st.view(key, r)
 		v.Value = copyOf(r.value)
 		st.collect()
+		st.check(r)
 	} else {
 		err = st.refuse(EventReclaim, &Record{Key: key, Generation: seen}, nil, stale, &n)
 	}
@@ -215,6 +219,7 @@ func (st *stripe) sweep(now int64, n *notices) (Grant, error) {
 	g := st.grant(r)
 	st.end(r, Reclaimed, now, r.holding.crowd.next(), n)
 	st.collect()
+	st.check(r)
 	return g, nil
 }
 

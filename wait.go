@@ -55,6 +55,7 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 		w = st.queue(st.records[key], now)
 		w.holder, w.lease, w.done = holder, lease, done
 	}
+	st.check(g.at)
 	st.mu.Unlock()
 	s.send(&n)
 	if ok {
@@ -95,6 +96,7 @@ func (st *stripe) queue(r *record, now int64) *waiter {
 	}
 	c.last = w
 	st.arm(r, now)
+	st.check(r)
 	return w
 }
 
@@ -105,6 +107,7 @@ func (st *stripe) leave(w *waiter, now int64) bool {
 	if c := w.crowd; c != nil {
 		c.unlink(w)
 		st.arm(c.r, now)
+		st.check(c.r)
 	} else if !w.passed {
 		return false
 	}
@@ -192,6 +195,7 @@ func (st *stripe) ring(c *crowd) {
 			st.arm(r, now)
 		}
 	}
+	st.check(r)
 	st.mu.Unlock()
 	st.store.send(&n)
 }
