@@ -11,7 +11,7 @@ import (
 )
 
 // many is enough records for each stripe to collect several times.
-const many = 20000
+const many = 12000
 
 // churn claims, writes, deletes and releases n records, one after the other,
 // and returns the grants that they were deleted under.
@@ -268,11 +268,11 @@ func TestMemoryFollowsTheLiving(t *testing.T) {
 			release(t, s, remove(t, s, g))
 		}
 	}
-	turnover(0, 20000)
+	turnover(0, 10000)
 	before := inUse()
-	turnover(20000, 80000)
+	turnover(10000, 40000)
 	after := inUse()
-	require.Less(t, after, before+1<<20, "80000 deleted records would be some 15 MB")
+	require.Less(t, after, before+1<<20, "40000 deleted records would be some 8 MB")
 	require.Less(t, fenced.Kept(s), 10000)
 	runtime.KeepAlive(s)
 }

@@ -320,16 +320,16 @@ func TestOnEventClosesTheStore(t *testing.T) {
 // all the same, and the store is as sound as before.
 func TestOnEventPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		armed := false
+		armed := atomic.NewBool(false)
 		s := fenced.NewStore(fenced.Options{OnEvent: func(e fenced.Event) {
-			if armed {
+			if armed.Load() {
 				panic(e.Kind)
 			}
 		}})
 		panics := func(kind fenced.EventKind, do func()) {
 			t.Helper()
-			armed = true
-			defer func() { armed = false }()
+			armed.Store(true)
+			defer armed.Store(false)
 			require.PanicsWithValue(t, kind, do)
 		}
 		panics(fenced.EventAcquire, func() { _, _ = s.TryAcquire(bg, "k", "A", lease) })
@@ -352,7 +352,7 @@ func TestOnEventPanics(t *testing.T) {
 		defer cancel()
 		b := acquire(bg, s, "k", "B", lease)
 		panics(fenced.EventRelease, func() {
-			defer func() { armed = false }() // B reports on a goroutine of its own
+			defer armed.Store(false) // B reports on a goroutine of its own
 			_ = s.Release(bg, a)
 		})
 		require.Error(t, ctx.Err())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fencedgo/fenced"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
 )
 
 // supervise runs a supervisor until its test stops it.
@@ -78,25 +79,25 @@ func TestSupervisorGoesOnAfterAFailedSweep(t *testing.T) {
 	broken := errors.New("no route to host")
 	bubble(t, func(t *testing.T, s *fenced.Store) {
 		claim(t, s, "k", "A")
-		fails := true
-		told := 0
+		fails := atomic.NewBool(true)
+		var told atomic.Int64
 		b := sweeper{Backend: s, sweep: func(ctx context.Context, limit int) ([]fenced.Grant, error) {
 			ended, err := s.ReclaimExpired(ctx, limit)
-			if fails {
+			if fails.Load() {
 				err = broken
 			}
 			return ended, err
 		}}
-		stop := supervise(t, &fenced.Supervisor{Backend: b, Reclaimed: func(fenced.Grant) { told++ }})
+		stop := supervise(t, &fenced.Supervisor{Backend: b, Reclaimed: func(fenced.Grant) { told.Inc() }})
 		time.Sleep(lease + time.Second/2)
-		require.Equal(t, 1, told, "what came with an error was reclaimed all the same")
-		fails = false
+		require.EqualValues(t, 1, told.Load(), "what came with an error was reclaimed all the same")
+		fails.Store(false)
 		time.Sleep(2 * time.Second)
 		err := stop()
 		exactly(t, err, context.Canceled)
 		require.NotErrorIs(t, err, broken, "it was not the latest")
 
-		fails = true
+		fails.Store(true)
 		stop = supervise(t, &fenced.Supervisor{Backend: b})
 		err = stop()
 		exactly(t, err, context.Canceled)

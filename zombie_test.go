@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,7 @@ const order = "orders/4412"
 type timeline struct {
 	store *fenced.Store
 	start time.Time
+	mu    sync.Mutex
 	rows  [][4]string // when, who, what, outcome
 }
 
@@ -50,6 +52,8 @@ func story(t *testing.T, acts func(*testing.T, *timeline), want string) {
 }
 
 func (tl *timeline) add(who, what, outcome string) {
+	tl.mu.Lock()
+	defer tl.mu.Unlock()
 	tl.rows = append(tl.rows, [4]string{"T+" + time.Since(tl.start).String(), who, what, outcome})
 }
 
