@@ -90,8 +90,9 @@ func TestUnfencedTwin(t *testing.T) {
 	fence := source(t, "fence.go")
 	twin := source(t, "export_bench_test.go")
 	for name, fenced := range map[string]string{
-		"Commit": strings.Replace(fence["Commit"], "s.write(", "s.writeUnfenced(", 1),
-		"write":  strings.Replace(fence["write"], "!r.holds(g)", "r == nil", 1),
+		"Commit": strings.Replace(fence["Commit"], "s.commit(", "s.commitUnfenced(", 1),
+		"commit": strings.Replace(fence["commit"], "st.admits(", "st.admitsUnfenced(", 1),
+		"admits": strings.Replace(fence["admits"], "r.holds(g)", "r != nil", 1),
 	} {
 		require.NotEmpty(t, fenced)
 		require.NotEqual(t, fence[name], fenced, "%s has no fence", name)

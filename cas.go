@@ -67,6 +67,7 @@ func (st *stripe) swapOrRefuse(kind EventKind, v *Record, hash uint64, r *record
 		st.applySwap(v, r, value)
 		st.collect()
 	}
+	st.check(r)
 	st.mu.Unlock()
 	st.store.send(&n)
 	return err
@@ -81,6 +82,7 @@ func (st *stripe) applySwap(v *Record, r *record, value []byte) {
 		st.count.Deletes++
 	}
 	v.Value, v.Version, v.Generation = value, r.version, r.generation
+	st.check(r)
 }
 
 // admitsSwap reports whether r is free and at version.

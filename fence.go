@@ -12,7 +12,7 @@ import "context"
 // has changed. Errors: [ErrVersionConflict] and [ErrStaleReadGeneration], which
 // may come together, [ErrForeignGrant], [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) Commit(ctx context.Context, g Grant, value []byte) (Grant, error) {
-	err := s.commit(ctx, EventCommit, &g, value) // apart, so that Commit is inlined and g not copied to and fro
+	err := s.commit(ctx, EventCommit, &g, value)
 	return g, err
 }
 
@@ -25,7 +25,8 @@ func (s *Store) Delete(ctx context.Context, g Grant) (Grant, error) {
 }
 
 // commit is Commit or Delete, as kind says. It moves g to the new version, or to
-// the zero Grant where it fails.
+// the zero Grant where it fails. It stands apart so that the two are inlined and
+// a grant is not copied to and fro.
 func (s *Store) commit(ctx context.Context, kind EventKind, g *Grant, value []byte) error {
 	if err := live(ctx); err != nil {
 		*g = Grant{}
@@ -64,6 +65,7 @@ func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []by
 		st.apply(g, r, value)
 		st.collect() // in report-only mode nobody may hold it
 	}
+	st.check(r)
 	st.mu.Unlock()
 	st.store.send(&n)
 	return err
@@ -78,6 +80,7 @@ func (st *stripe) apply(g *Grant, r *record, value []byte) {
 		st.count.Deletes++
 	}
 	g.Value, g.Version, g.at = value, r.version, r
+	st.check(r)
 }
 
 // lock returns the record of g, nil if the store has none, and its stripe

@@ -54,11 +54,12 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 	c := claim{holder: holder, lease: lease}
 	st, hash := s.at(key)
 	st.mu.Lock()
-	_, err := st.claim(&c, key, hash)
+	r, err := st.claim(&c, key, hash)
 	if err == errWait {
 		st.count.RefusedHeld++
 		err = st.refuse(EventAcquire, &Record{Key: key, Holder: holder}, nil, held, &c.notices)
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&c.notices)
 	return c.grant, err
@@ -92,6 +93,7 @@ func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant,
 		}
 		g.Expires = s.time(h.until)
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	if err != nil {
@@ -119,6 +121,7 @@ func (s *Store) Release(ctx context.Context, g Grant) error {
 		st.end(r, Released, now, r.holding.crowd.next(), &n)
 		st.collect()
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	return err
@@ -146,7 +149,8 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Recor
 	}
 	var v Record
 	var err error
-	if r := st.records.find(key, hash); r != nil && r.holding != nil && r.generation == seen {
+	r := st.records.find(key, hash)
+	if r != nil && r.holding != nil && r.generation == seen {
 		st.end(r, Reclaimed, now, r.holding.crowd.next(), &n)
 		v = st.view(key, r)
 		v.Value = copyOf(r.value)
@@ -154,6 +158,7 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Recor
 	} else {
 		err = st.refuse(EventReclaim, &Record{Key: key, Generation: seen}, nil, stale, &n)
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	return v, err
@@ -211,6 +216,7 @@ func (st *stripe) sweep(now int64, n *notices) (Grant, error) {
 	st.grant(&g, r)
 	st.end(r, Reclaimed, now, r.holding.crowd.next(), n)
 	st.collect()
+	st.check(r)
 	return g, nil
 }
 

@@ -42,11 +42,13 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 	st.mu.Lock()
 	r, err := st.claim(&c, key, hash)
 	if err != errWait {
+		st.check(r)
 		st.mu.Unlock()
 		s.send(&c.notices)
 		return c.grant, err
 	}
 	w := st.queue(r, holder, lease, done)
+	st.check(r)
 	st.mu.Unlock()
 	if done == nil {
 		<-w.ready
@@ -107,6 +109,7 @@ func (st *stripe) leave(w *waiter) bool {
 	if c := w.crowd; c != nil {
 		c.unlink(w)
 		st.arm(c.r, st.store.now())
+		st.check(c.r)
 	} else if !w.passed {
 		return false
 	}
@@ -201,6 +204,7 @@ func (st *stripe) ring(c *crowd) {
 		} else {
 			st.arm(c.r, now)
 		}
+		st.check(c.r)
 	}
 	st.mu.Unlock()
 	st.store.send(&n)

@@ -29,6 +29,7 @@ func (s *Store) Context(ctx context.Context, g Grant) (context.Context, context.
 	} else if err == nil {
 		err = st.conflict("context", &g.Record, st.against(&g))
 	}
+	st.check(r)
 	st.mu.Unlock()
 	if err != nil {
 		cancel(err)
@@ -38,6 +39,7 @@ func (s *Store) Context(ctx context.Context, g Grant) (context.Context, context.
 		if w.crowd != nil {
 			w.crowd.unwatch(w)
 		}
+		st.check(nil)
 		st.mu.Unlock()
 		cancel(nil)
 	}
