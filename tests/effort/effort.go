@@ -38,3 +38,15 @@ func Seed(t testing.TB) uint64 {
 	t.Logf("FENCED_SEED=%d", seed)
 	return seed
 }
+
+// Deeper returns how deep to go where a plain run goes to depth: one level less
+// under the race detector, one more in a long run.
+func Deeper(depth int) int {
+	if race {
+		depth--
+	}
+	if Long() {
+		depth++
+	}
+	return depth
+}
