@@ -3,6 +3,7 @@ module github.com/fencedgo/fenced/tests
 go 1.25
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/fencedgo/fenced v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/stretchr/testify v1.12.1
