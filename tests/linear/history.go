@@ -80,7 +80,7 @@ func step(was state, c model.Call, got model.Outcome) (bool, state) {
 		// call, whose interval this one overlaps.
 		got.View.Holder = ""
 	}
-	return got.Refused == want.Refused && timeless(got.View) == timeless(want.View), next
+	return got.Refused == want.Refused && got.Ended == want.Ended && timeless(got.View) == timeless(want.View), next
 }
 
 // timeless is v without the end of its lease, which the model cannot know.

@@ -57,7 +57,7 @@ func TestNotLinearizable(t *testing.T) {
 	reclaimA := call{model.Call{Op: model.Reclaim, Seen: 1}, model.Outcome{View: view("", 0, 2, "")}}
 	claimB := call{model.Call{Op: model.TryAcquire, Holder: "B", Lease: linear.Long}, model.Outcome{View: view("", 0, 2, "B")}}
 	commitA := call{model.Call{Op: model.Commit, Grant: grant(0, 1), Value: []byte("a")}, model.Outcome{View: view("a", 1, 1, "A")}}
-	zombieA := call{commitA.Call, model.Outcome{Refused: model.Stale, View: view("", 0, 2, "")}}
+	zombieA := call{commitA.Call, model.Outcome{Refused: model.Stale, View: view("", 0, 2, ""), Ended: fenced.Reclaimed}}
 	swap := call{model.Call{Op: model.CompareAndSwap, Value: []byte("s")}, model.Outcome{View: view("s", 1, 1, "")}}
 	read := func(v model.View) call { return call{model.Call{Op: model.Read}, model.Outcome{View: v}} }
 
@@ -70,7 +70,7 @@ func TestNotLinearizable(t *testing.T) {
 		{"nothing wrong: committed, then reclaimed", []call{claimA, commitA, read(view("a", 1, 1, "A"))}, true},
 		{"two wins from one version", []call{swap, swap}, false},
 		{"a zombie's commit accepted after the reclaim", []call{claimA, reclaimA, commitA}, false},
-		{"a zombie told that only the version moved", []call{claimA, reclaimA, {zombieA.Call, model.Outcome{Refused: model.Moved, View: zombieA.View}}}, false},
+		{"a zombie told that only the version moved", []call{claimA, reclaimA, {zombieA.Call, model.Outcome{Refused: model.Moved, View: zombieA.View, Ended: zombieA.Ended}}}, false},
 		{"two grants at once", []call{claimA, claimB}, false},
 		{"a generation used twice", []call{claimA, reclaimA, claimA}, false},
 		{"a write acknowledged and lost", []call{claimA, commitA, read(view("", 0, 1, "A"))}, false},

@@ -66,7 +66,7 @@ func (a Actual) Do(ctx context.Context, c Call, g fenced.Grant) (Outcome, fenced
 		if !errors.As(err, &refusal) {
 			return o, next, fmt.Errorf("%v: refused without a ConflictError: %w", c, err)
 		}
-		o.View = a.View(refusal.Current)
+		o.View, o.Ended = a.View(refusal.Current), refusal.Ended
 		if err := form(c, g, refusal); err != nil {
 			return o, next, err
 		}

@@ -105,18 +105,20 @@ func (v View) String() string {
 }
 
 // Outcome is what a call comes to. View is what it returned or, where it was
-// refused, the record as it then stood, without value. Swept are the grants
-// that a sweep ended, by key.
+// refused, the record as it then stood, without value; Ended is then how the
+// grant that it came under had ended. Swept are the grants that a sweep ended,
+// by key.
 type Outcome struct {
 	Refused Reasons
 	View    View
+	Ended   fenced.Ending
 	Swept   []View
 }
 
 func (o Outcome) String() string {
 	switch {
 	case o.Refused != 0:
-		return fmt.Sprintf("refused: %v, current %v", o.Refused, o.View)
+		return fmt.Sprintf("refused: %v, current %v, ended: %v", o.Refused, o.View, o.Ended)
 	case len(o.Swept) > 0:
 		return fmt.Sprintf("swept %v", o.Swept)
 	default:

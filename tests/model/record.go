@@ -20,6 +20,7 @@ type Record struct {
 	Held       bool
 	Holder     string        // of the current grant
 	Until      time.Duration // end of its lease
+	Ended      fenced.Ending // how the grant of the generation before ended
 }
 
 // Unseen is a record that nobody has claimed or written.
@@ -69,13 +70,13 @@ func (r Record) Do(c Call, now time.Duration, reportOnly bool) (Record, Outcome)
 	case refused == Invalid:
 		return r, Outcome{Refused: refused}
 	case refused != 0:
-		return r, Outcome{Refused: refused, View: r.View(c.Key).Bare()}
+		return r, Outcome{Refused: refused, View: r.View(c.Key).Bare(), Ended: r.ended(c, refused)}
 	}
 
 	switch c.Op {
 	case TryAcquire:
 		if r.Held {
-			r.end() // taken over
+			r.end(fenced.TakenOver)
 		}
 		r.Held, r.Holder, r.Until = true, c.Holder, now+c.Lease
 	case Renew:
@@ -89,10 +90,10 @@ func (r Record) Do(c Call, now time.Duration, reportOnly bool) (Record, Outcome)
 		g.Exists, g.Value, g.Version = r.Exists, r.Value, r.Version
 		return r, Outcome{View: g}
 	case Release:
-		r.end()
+		r.end(fenced.Released)
 		return r, Outcome{}
 	case Reclaim:
-		r.end()
+		r.end(fenced.Reclaimed)
 	case CompareAndSwap, CompareAndDelete:
 		r.write(c)
 	}
@@ -134,7 +135,21 @@ func (r *Record) write(c Call) {
 	}
 }
 
-func (r *Record) end() {
+func (r *Record) end(how fenced.Ending) {
 	r.Generation++
+	r.Ended = how
 	r.Held, r.Holder, r.Until = false, "", 0
+}
+
+// ended is how the grant ended that c was refused under. The store knows it of
+// the last one to end.
+func (r Record) ended(c Call, refused Reasons) fenced.Ending {
+	presented := c.Seen
+	if c.Op != Reclaim {
+		presented = c.Grant.Generation
+	}
+	if refused == Foreign || presented+1 != r.Generation {
+		return fenced.EndingUnknown
+	}
+	return r.Ended
 }

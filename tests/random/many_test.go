@@ -97,7 +97,7 @@ func TestCollection(t *testing.T) {
 	random := rand.New(rand.NewPCG(effort.Seed(t), 0))
 	ctx := context.Background()
 	store := fenced.NewStore(fenced.Options{})
-	const records = 20_000
+	const records = 8_000
 	last := make([]fenced.Record, records) // as last seen
 	old := make([]fenced.Grant, records)   // the grant before
 	risen, unseen := 0, 0
@@ -107,7 +107,7 @@ func TestCollection(t *testing.T) {
 		require.GreaterOrEqual(t, r.Generation, last[i].Generation, r.Key)
 		last[i] = r
 	}
-	for range effort.Of(40_000) {
+	for range effort.Of(30_000) {
 		i := random.IntN(records)
 		key := fmt.Sprint("r", i)
 		r, err := store.Read(ctx, key)

@@ -27,7 +27,7 @@ import (
 // prints the seed, which rapid itself does only after a failure.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{
-		"rapid.checks": strconv.Itoa(effort.Of(1500)),
+		"rapid.checks": strconv.Itoa(effort.Of(1000)),
 		"rapid.steps":  "80",
 		"rapid.seed":   strconv.FormatUint(rand.Uint64(), 10),
 	} {

@@ -207,7 +207,7 @@ func (w *World) Take(s Step, compare bool) error {
 }
 
 func equal(a, b model.Outcome) bool {
-	if a.Refused != b.Refused || a.View != b.View || len(a.Swept) != len(b.Swept) {
+	if a.Refused != b.Refused || a.View != b.View || a.Ended != b.Ended || len(a.Swept) != len(b.Swept) {
 		return false
 	}
 	for i := range a.Swept {

@@ -78,7 +78,7 @@ func TestEveryHistory(t *testing.T) {
 // TestEveryHistory would not, is a store whose answer depends on something that
 // neither its answers so far nor the record as read had shown.
 func TestEveryState(t *testing.T) {
-	depth := effort.Deeper(10)
+	depth := effort.Deeper(9)
 	states, steps := 0, 0
 	synctest.Test(t, func(t *testing.T) {
 		var s *walk.Store
