@@ -3,6 +3,7 @@ package fencedtest
 import (
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/fencedgo/fenced"
 )
@@ -114,6 +115,10 @@ func generationsAtOnce(k *kit) {
 			}
 			if err == nil {
 				carried[i] = append(carried[i], g.Generation)
+				runtime.Gosched() // others may try
+				g, err = k.b.Commit(k.ctx, g, []byte("w"))
+			}
+			if err == nil {
 				err = k.b.Release(k.ctx, g)
 			}
 			errs[i] = err
@@ -128,5 +133,5 @@ func generationsAtOnce(k *kit) {
 		}
 	}
 	k.that(len(seen) == claimants*each, "%d grants of %d", len(seen), claimants*each)
-	k.stands(key, 0, claimants*each+1, "")
+	k.stands(key, claimants*each, claimants*each+1, "w")
 }

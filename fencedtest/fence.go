@@ -2,6 +2,7 @@ package fencedtest
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/fencedgo/fenced"
 )
@@ -79,15 +80,18 @@ func commitAgainstReclaim(k *kit) {
 		var at fenced.Record
 		var b fenced.Grant
 		var errReclaim, errClaim error
+		landing := make(chan struct{}) // closed once A has begun
 		k.together(2, func(i int) {
 			if i == 0 {
-				for g, err := a, error(nil); landed < 10_000; landed++ {
-					if g, err = k.b.Commit(k.ctx, g, []byte("A")); err != nil {
-						return
+				begun := sync.OnceFunc(func() { close(landing) })
+				for g, err := a, error(nil); err == nil && landed < 10_000; begun() {
+					if g, err = k.b.Commit(k.ctx, g, []byte("A")); err == nil {
+						landed++
 					}
 				}
 				return
 			}
+			<-landing
 			if at, errReclaim = k.b.Reclaim(k.ctx, key, a.Generation); errReclaim == nil {
 				b, errClaim = k.b.TryAcquire(k.ctx, key, "B", k.ticks(long))
 			}

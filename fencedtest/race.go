@@ -18,7 +18,7 @@ func accordion127(k *kit) {
 		var b fenced.Grant
 		var renewal, claim error
 		k.together(2, func(i int) {
-			if i == 0 {
+			if i == round%2 {
 				_, renewal = k.b.Renew(k.ctx, a, k.ticks(2*long))
 				return
 			}
@@ -44,7 +44,7 @@ func omnigraph375(k *kit) {
 		var b fenced.Grant
 		var commit, claim error
 		k.together(2, func(i int) {
-			if i == 0 {
+			if i == round%2 {
 				_, commit = k.b.Commit(k.ctx, a, value)
 				return
 			}
