@@ -10,6 +10,12 @@ func Filed(s *Store) int {
 	return sum(s, func(st *stripe) int { return len(st.expiries) })
 }
 
+// Lock returns which of the locks of s guards the record of key.
+func Lock(s *Store, key string) int {
+	_, hash := s.at(key)
+	return int(hash % stripes)
+}
+
 // Waiting returns the number of claimants in the queue for key.
 func Waiting(s *Store, key string) int {
 	st, _ := s.at(key)

@@ -425,9 +425,12 @@ func TestReclaimExpired(t *testing.T) {
 				_, err := s.TryAcquire(bg, key, "A", 1)
 				require.NoError(t, err)
 			}
-			taken := map[string]bool{}
-			for i := range 10 {
-				lapses(fmt.Sprint(i))
+			taken, locks := map[string]bool{}, map[int]bool{}
+			for i := 0; len(locks) < 10; i++ { // each behind a lock of its own
+				if key := fmt.Sprint(i); !locks[fenced.Lock(s, key)] {
+					locks[fenced.Lock(s, key)] = true
+					lapses(key)
+				}
 			}
 			for range 1000 {
 				time.Sleep(1)
