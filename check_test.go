@@ -145,6 +145,18 @@ func TestGoodInputAtTheLimits(t *testing.T) {
 	})
 }
 
+// What every store applies is there for other stores to apply.
+func TestChecks(t *testing.T) {
+	require.NoError(t, fenced.CheckKey("k"))
+	exactly(t, fenced.CheckKey(""), fenced.ErrInvalid)
+	require.NoError(t, fenced.CheckHolder("A"))
+	exactly(t, fenced.CheckHolder("\xff"), fenced.ErrInvalid)
+	require.NoError(t, fenced.CheckLease(1))
+	exactly(t, fenced.CheckLease(0), fenced.ErrInvalid)
+	require.NoError(t, fenced.CheckGrant(fenced.NewGrant(fenced.Record{Key: "k", Generation: 1}, 1)))
+	exactly(t, fenced.CheckGrant(fenced.Grant{}), fenced.ErrInvalid)
+}
+
 func TestLimitsAreTheContracts(t *testing.T) {
 	require.Equal(t, 1024, fenced.MaxKey)
 	require.Equal(t, 256, fenced.MaxHolder)

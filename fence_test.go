@@ -443,6 +443,11 @@ func TestFailClosed(t *testing.T) {
 			twin := fenced.NewStore(fenced.Options{})
 			return commit(t, twin, claim(t, twin, "k", "A"), "v")
 		}, fenced.ErrForeignGrant},
+		{"of another store with numbers that have ended here", func(t *testing.T, s *fenced.Store, a, _ fenced.Grant) fenced.Grant {
+			release(t, s, a)
+			twin := fenced.NewStore(fenced.Options{})
+			return commit(t, twin, claim(t, twin, "k", "A"), "v")
+		}, fenced.ErrForeignGrant},
 		{"copy with another key where the numbers match", func(_ *testing.T, _ *fenced.Store, _, other fenced.Grant) fenced.Grant {
 			other.Key = "k"
 			return other

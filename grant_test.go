@@ -419,6 +419,30 @@ func TestReclaimExpired(t *testing.T) {
 			}
 		})
 	})
+	t.Run("starves nobody under a limit", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *fenced.Store) {
+			lapses := func(key string) {
+				_, err := s.TryAcquire(bg, key, "A", 1)
+				require.NoError(t, err)
+			}
+			taken, locks := map[string]bool{}, map[int]bool{}
+			for i := 0; len(locks) < 10; i++ { // each behind a lock of its own
+				if key := fmt.Sprint(i); !locks[fenced.Lock(s, key)] {
+					locks[fenced.Lock(s, key)] = true
+					lapses(key)
+				}
+			}
+			for range 1000 {
+				time.Sleep(1)
+				ended, err := s.ReclaimExpired(bg, 1)
+				require.NoError(t, err)
+				require.Len(t, ended, 1)
+				taken[ended[0].Key] = true
+				lapses(ended[0].Key)
+			}
+			require.Len(t, taken, 10)
+		})
+	})
 	t.Run("never a grant renewed in the meantime", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *fenced.Store) {
 			var grants []fenced.Grant

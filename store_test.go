@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/fencedgo/fenced"
 	"github.com/google/go-cmp/cmp"
@@ -205,7 +206,21 @@ func TestIsolationOfWhatWasRead(t *testing.T) {
 	})
 }
 
-// A key that a caller cut from a larger buffer is the store's own.
+// A key is the store's own too: it neither pins nor follows the buffer that it
+// was cut from.
+func TestIsolationOfKeys(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		buffer := []byte("key")
+		g := commit(t, s, claim(t, s, unsafe.String(&buffer[0], len(buffer)), "A"), "v")
+		copy(buffer, "???")
+		r := read(t, s, "key")
+		require.True(t, r.Exists())
+		require.Equal(t, "key", r.Key)
+		g.Key = "key"
+		release(t, s, g)
+	})
+}
+
 func TestAllYieldsWhatExists(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fenced.Store) {
 		swap(t, s, "a", 0, "1")
