@@ -79,6 +79,7 @@ type issued struct {
 
 // claimant is a goroutine in Acquire.
 type claimant struct {
+	key    string
 	cancel context.CancelFunc
 	result chan claimed // holds one
 }
@@ -308,7 +309,7 @@ func (p *pair) acquire(t *rapid.T) {
 	}
 	t.Logf("%v: claimant %d for %s: %s for %v, deadline %v", p.world.Now, c.ID, key, c.Holder, c.Lease, c.Deadline)
 	result := make(chan claimed, 1)
-	p.claimants[c.ID] = claimant{cancel, result}
+	p.claimants[c.ID] = claimant{key, cancel, result}
 	go func() {
 		g, err := p.actual.Store.Acquire(ctx, key, c.Holder, c.Lease)
 		result <- claimed{g, err}
@@ -316,6 +317,8 @@ func (p *pair) acquire(t *rapid.T) {
 	p.world.Acquire(key, c)
 }
 
+// leave ends the context of a claimant, perhaps just before its turn comes: it
+// is not to be served, though it has had no time to leave the queue.
 func (p *pair) leave(t *rapid.T) {
 	var ids []int
 	for id := range p.claimants {
@@ -329,6 +332,10 @@ func (p *pair) leave(t *rapid.T) {
 	t.Logf("%v: claimant %d leaves", p.world.Now, id)
 	p.claimants[id].cancel()
 	p.world.Leave(id)
+	if rapid.Bool().Draw(t, "as the grant ends") {
+		key := p.claimants[id].key
+		p.do(t, model.Call{Op: model.Reclaim, Key: key, Seen: p.world.Record(key).Generation}, fenced.Grant{})
+	}
 }
 
 func (p *pair) pass(t *rapid.T) {

@@ -41,8 +41,9 @@ type copied struct {
 }
 
 // World is one history: a record of its own in a store shared with other
-// histories, which cost less than a store for each. Records have nothing in
-// common but the counters, which are compared when the store is done with.
+// histories, which cost less than a store for each. By the laws records have
+// nothing in common. What they do share is the counters, which are compared when
+// the store is done with.
 type World struct {
 	*Store
 	key       string
