@@ -58,14 +58,29 @@ func sum(s *Store, of func(*stripe) int) int {
 	return n
 }
 
+// Collide puts keys into one table under one hash, and returns which key the
+// table then finds for each of them and for one that is not in it.
+func Collide(hash uint64, keys []string, absent string) (found []string, foundAbsent bool) {
+	t := make(table)
+	for _, key := range keys {
+		t.add(&record{key: key}, hash)
+	}
+	for _, key := range keys {
+		if r := t.find(key, hash); r != nil {
+			found = append(found, r.key)
+		}
+	}
+	return found, t.find(absent, hash) != nil
+}
+
 // Damage breaks the invariants of the record of key in one of the ways that
 // Damages names, has them checked, and mends it again. It returns what the
 // check panicked with.
 func Damage(s *Store, key, how string) (broken any) {
-	st, _ := s.at(key)
+	st, hash := s.at(key)
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	r := st.records[key]
+	r := st.records.find(key, hash)
 	mend := Damages[how](st, r)
 	defer mend()
 	defer func() { broken = recover() }()
@@ -104,12 +119,14 @@ var Damages = map[string]func(*stripe, *record) func(){
 	"contexts not doubled": func(_ *stripe, r *record) func() { return swapped(&r.holding.crowd.watchers.next.prev, nil) },
 	"context of another":   func(_ *stripe, r *record) func() { return swapped(&r.holding.crowd.watchers.crowd, nil) },
 	"under another key": func(st *stripe, r *record) func() {
-		st.records["another"] = r
-		return func() { delete(st.records, "another") }
+		_, hash := st.store.at("another")
+		st.records[hash] = r
+		return func() { delete(st.records, hash) }
 	},
 	"gone and filed": func(st *stripe, r *record) func() {
-		delete(st.records, r.key)
-		return func() { st.records[r.key] = r }
+		_, hash := st.store.at(r.key)
+		delete(st.records, hash)
+		return func() { st.records[hash] = r }
 	},
 	"of another stripe": func(_ *stripe, r *record) func() { return swapped(&r.stripe, new(stripe)) },
 	"spare in use": func(st *stripe, r *record) func() {

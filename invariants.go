@@ -32,6 +32,7 @@ func (st *stripe) mustHold(r *record) {
 	var exist, dead, live int
 	for _, r := range st.records {
 		st.checkRecord(r)
+		must(st.find(r.key) == r, "%q is in the table and not found", r.key)
 		if r.exists() {
 			exist++
 		}

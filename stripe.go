@@ -2,6 +2,7 @@ package fenced
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync"
 	"time"
 )
@@ -48,6 +49,7 @@ func (s *Store) at(key string) (*stripe, uint64) {
 // add makes the record of a key not seen before. It is dead until it is claimed
 // or written.
 func (st *stripe) add(key string, hash uint64) *record {
+	key = strings.Clone(key)
 	r := &record{key: key, stripe: st, version: st.version, generation: st.generation}
 	st.records.add(r, hash)
 	st.dead++
