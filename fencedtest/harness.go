@@ -1,13 +1,7 @@
 // Package fencedtest is the conformance kit of package fenced: every law of it,
 // and what went wrong elsewhere, as checks that any [fenced.Backend] can be run
-// against.
-//
-//	func TestConformance(t *testing.T) {
-//		fencedtest.Run(t, fencedtest.Harness{
-//			Open: func(t *testing.T) fenced.Backend { return openStore(t) },
-//			Wrap: synctest.Test,
-//		})
-//	}
+// against. A test of a store calls [Run] with a [Harness]; for a store that
+// lives in its process, Open and [testing/synctest.Test] as Wrap will do.
 //
 // Each check is a subtest named after its law ("NoStaleApply/ending-two") or
 // after the public report it restates ("Scenario/river-1302"), has a store of
