@@ -16,7 +16,8 @@ package fencedtest
 
 import (
 	"context"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func (h *Harness) judgeSkip(t *testing.T, all []Law) {
 		}
 	}
 	delete(known, scenario) // they are skipped one by one
-	for _, name := range sortedKeys(h.Skip) {
+	for _, name := range slices.Sorted(maps.Keys(h.Skip)) {
 		if !known[name] {
 			t.Errorf("fencedtest: Skip names %q, which is no law, check or scenario", name)
 		}
@@ -99,15 +100,6 @@ func (h *Harness) judgeSkip(t *testing.T, all []Law) {
 			t.Errorf("fencedtest: Skip names %q without a reason", name)
 		}
 	}
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 // run runs one check as a subtest.
