@@ -117,6 +117,7 @@ var mutants = []mutant{
 	{"a lease includes its last instant", "Progress/at-the-instant", naiveHarness},
 	{"a renewal never shortens", "Progress/renewal", naiveHarness},
 	{"last come, first served", "Progress/first-come", patientHarness},
+	{"a claim overtakes the line", "Progress/not-overtaken", patientHarness},
 	{"a hand-over takes a moment", "Progress/direct", patientHarness},
 	{"a reclaim passes waiters over", "Progress/every-ending", patientHarness},
 	{"waiters miss the lapse", "Progress/lapse", patientHarness},

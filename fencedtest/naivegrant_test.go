@@ -23,7 +23,17 @@ func (n *naive) TryAcquire(ctx context.Context, key, holder string, lease time.D
 	}
 	n.yield("a claim is two steps")
 	if r.held && n.flaw != "a claim is two steps" {
+		line := r.line
+		if n.flaw == "a claim overtakes the line" {
+			r.line = nil
+		}
 		n.end(r, fenced.TakenOver)
+		if n.flaw == "a claim overtakes the line" {
+			r.line = line
+		}
+		if r.held { // by whoever waited
+			return fenced.Grant{}, n.refuse("acquire", fenced.Record{Key: key, Holder: holder}, r, fenced.ErrGrantHeld)
+		}
 	}
 	return n.issue(r, holder, lease), nil
 }

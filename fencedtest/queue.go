@@ -79,6 +79,25 @@ func firstCome(k *kit) {
 	k.commit(free, "paid")
 }
 
+// notOvertaken has C claim at the very instant at which the lease of A lapses
+// and it is B's turn, who waits. Either may wake first.
+func notOvertaken(k *kit) {
+	for round := range 10 {
+		a := k.claimOf(key, "A", 6)
+		at := time.NewTimer(k.ticks(6))
+		b := k.line("B")
+		if round%2 == 0 {
+			at.Reset(k.ticks(5))
+		}
+		<-at.C
+		_, err := k.b.TryAcquire(k.ctx, key, "C", k.ticks(long))
+		k.that(errors.Is(err, held), "C claimed while B was waiting, and got %v", err)
+		g := k.served(b)
+		k.that(g.Generation == a.Generation+1, "B was served with generation %d after %d", g.Generation, a.Generation)
+		k.release(g)
+	}
+}
+
 // handedOver looks at the record in the very moment after its release.
 func handedOver(k *kit) {
 	k.swap(key, 0, "paid")
