@@ -364,6 +364,27 @@ func TestOnEventPanics(t *testing.T) {
 	})
 }
 
+// A claimant that had to wait reports its own grant, and the take-over that
+// brought it: a panic travels to it, not to a timer.
+func TestOnEventPanicsInATakeOver(t *testing.T) {
+	for _, kind := range []fenced.EventKind{fenced.EventTakeOver, fenced.EventAcquire} {
+		bubbleWith(t, fenced.Options{OnEvent: func(e fenced.Event) {
+			if e.Kind == kind && (kind == fenced.EventTakeOver || e.Holder == "B") {
+				panic(kind)
+			}
+		}}, func(t *testing.T, s *fenced.Store) {
+			claim(t, s, "k", "A")
+			recovered := make(chan any, 1)
+			go func() {
+				defer func() { recovered <- recover() }()
+				_, _ = s.Acquire(bg, "k", "B", lease)
+			}()
+			require.Equal(t, kind, <-recovered)
+			require.Equal(t, "B", read(t, s, "k").Holder, "what it reports has happened")
+		})
+	}
+}
+
 // So is it where OnEvent ends its goroutine.
 func TestOnEventGoexits(t *testing.T) {
 	bubbleWith(t, fenced.Options{OnEvent: func(fenced.Event) { runtime.Goexit() }}, func(t *testing.T, s *fenced.Store) {
