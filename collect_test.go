@@ -34,6 +34,19 @@ func TestNothingIsCollectedWhileFewAreDeleted(t *testing.T) {
 		equal(t, fenced.Record{Key: "unseen", Generation: 1}, read(t, s, "unseen"))
 		require.Equal(t, 16, fenced.Kept(s))
 	})
+	t.Run("be it often", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *fenced.Store) {
+			for n := range fenced.Generation(100) {
+				require.Equal(t, n+1, read(t, s, "k").Generation)
+				release(t, s, remove(t, s, commit(t, s, claim(t, s, "k", "A"), "v")))
+				require.Equal(t, 1, fenced.Kept(s))
+			}
+			// Nor was a floor raised under others of its stripe.
+			for i := range 2000 {
+				equal(t, fenced.Record{Key: fmt.Sprint(i), Generation: 1}, read(t, s, fmt.Sprint(i)))
+			}
+		})
+	})
 }
 
 func TestDeletedRecordsAreCollected(t *testing.T) {
