@@ -49,6 +49,29 @@ func TestNothingIsCollectedWhileFewAreDeleted(t *testing.T) {
 	})
 }
 
+// Nor while most exist: collecting costs in proportion to all, and so waits
+// until it frees as much.
+func TestNothingIsCollectedWhileMostExist(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		var keys []string // behind one lock
+		for i := 0; len(keys) < 100; i++ {
+			if key := fmt.Sprint(i); fenced.Lock(s, key) == fenced.Lock(s, "k") {
+				keys = append(keys, key)
+				swap(t, s, key, 0, "v")
+			}
+		}
+		for i, key := range keys[:51] {
+			require.Equal(t, 100, fenced.Kept(s), "%d are deleted", i)
+			_, err := s.CompareAndDelete(bg, key, 1)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 49, fenced.Kept(s))
+		for _, key := range keys[51:] {
+			require.EqualValues(t, 1, read(t, s, key).Version)
+		}
+	})
+}
+
 func TestDeletedRecordsAreCollected(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, s *fenced.Store, g fenced.Grant){
 		"release": func(t *testing.T, s *fenced.Store, g fenced.Grant) { release(t, s, g) },

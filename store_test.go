@@ -314,6 +314,22 @@ func TestCloseFailsWaiters(t *testing.T) {
 	})
 }
 
+func TestCloseFailsAllOfAQueue(t *testing.T) {
+	for range 20 {
+		bubble(t, func(t *testing.T, s *fenced.Store) {
+			claim(t, s, "k", "A")
+			var queue []<-chan outcome
+			for range 100 {
+				queue = append(queue, acquire(bg, s, "k", "B", lease))
+			}
+			require.NoError(t, s.Close())
+			for _, waits := range queue {
+				failed(t, waits, fenced.ErrClosed)
+			}
+		})
+	}
+}
+
 func TestCloseEndsContexts(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fenced.Store) {
 		ctx, cancel := s.Context(bg, claim(t, s, "k", "A"))
