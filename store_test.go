@@ -3,12 +3,14 @@ package fenced_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 	"unsafe"
+	"weak"
 
 	"github.com/fencedgo/fenced"
 	"github.com/google/go-cmp/cmp"
@@ -383,6 +385,36 @@ func TestCloseStopsTimers(t *testing.T) {
 		time.Sleep(3 * lease)
 		equal(t, before, s.Stats())
 	})
+}
+
+// A closed store is garbage once its user forgets it, whatever leases ran and
+// whoever waited.
+func TestClosedStoreIsGarbage(t *testing.T) {
+	forget := func() weak.Pointer[fenced.Store] {
+		s := fenced.NewStore(fenced.Options{})
+		_, err := s.TryAcquire(bg, "k", "A", fenced.MaxLease)
+		require.NoError(t, err)
+		done := make(chan error)
+		go func() {
+			_, err := s.Acquire(bg, "k", "B", lease)
+			done <- err
+		}()
+		for fenced.Waiting(s, "k") == 0 {
+			runtime.Gosched()
+		}
+		require.NoError(t, s.Close())
+		exactly(t, <-done, fenced.ErrClosed)
+		return weak.Make(s)
+	}
+	forgotten := forget()
+	for range 100 {
+		runtime.GC()
+		if forgotten.Value() == nil {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Fatal("something holds on to it")
 }
 
 func TestZeroStoreAnswers(t *testing.T) {
