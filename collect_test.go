@@ -287,6 +287,39 @@ func TestHeapOfCollectedRecords(t *testing.T) {
 	})
 }
 
+// What is left in the heap when others were collected out of its middle is
+// found when it lapses.
+func TestSweepAfterCollecting(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		held := map[string]fenced.Grant{}
+		var idle []fenced.Grant
+		for i := range many {
+			g, err := s.TryAcquire(bg, fmt.Sprint(i), "A", time.Duration(1+i*7919%997)*time.Second)
+			require.NoError(t, err)
+			if i%5 == 0 {
+				held[g.Key] = g
+			} else {
+				idle = append(idle, g)
+			}
+		}
+		for _, g := range idle {
+			release(t, s, g)
+		}
+		require.Less(t, fenced.Kept(s), many/2)
+		for len(held) > 0 {
+			time.Sleep(10 * time.Second)
+			ended, err := s.ReclaimExpired(bg, 0)
+			require.NoError(t, err)
+			for _, g := range ended {
+				delete(held, g.Key)
+			}
+			for _, g := range held {
+				require.True(t, g.Expires.After(time.Now()), "overlooked")
+			}
+		}
+	})
+}
+
 // Memory follows the live records (redisson/redisson#6510).
 func TestMemoryFollowsTheLiving(t *testing.T) {
 	inUse := func() uint64 {

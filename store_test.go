@@ -387,34 +387,43 @@ func TestCloseStopsTimers(t *testing.T) {
 	})
 }
 
-// A closed store is garbage once its user forgets it, whatever leases ran and
-// whoever waited.
-func TestClosedStoreIsGarbage(t *testing.T) {
-	forget := func() weak.Pointer[fenced.Store] {
-		s := fenced.NewStore(fenced.Options{})
-		_, err := s.TryAcquire(bg, "k", "A", fenced.MaxLease)
-		require.NoError(t, err)
-		done := make(chan error)
-		go func() {
-			_, err := s.Acquire(bg, "k", "B", lease)
-			done <- err
-		}()
-		for fenced.Waiting(s, "k") == 0 {
-			runtime.Gosched()
-		}
-		require.NoError(t, s.Close())
-		exactly(t, <-done, fenced.ErrClosed)
-		return weak.Make(s)
+// A store is garbage once its user forgets it, whatever leases ran and whoever
+// waited, if it was closed or nobody waits any more.
+func TestForgottenStoreIsGarbage(t *testing.T) {
+	for name, end := range map[string]func(*fenced.Store, context.CancelFunc){
+		"closed":               func(s *fenced.Store, _ context.CancelFunc) { _ = s.Close() },
+		"left by its claimant": func(_ *fenced.Store, cancel context.CancelFunc) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			forget := func() weak.Pointer[fenced.Store] {
+				s := fenced.NewStore(fenced.Options{})
+				_, err := s.TryAcquire(bg, "k", "A", fenced.MaxLease)
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(bg)
+				defer cancel()
+				done := make(chan error)
+				go func() {
+					_, err := s.Acquire(ctx, "k", "B", lease)
+					done <- err
+				}()
+				for fenced.Waiting(s, "k") == 0 {
+					runtime.Gosched()
+				}
+				end(s, cancel)
+				require.Error(t, <-done)
+				return weak.Make(s)
+			}
+			forgotten := forget()
+			for range 100 {
+				runtime.GC()
+				if forgotten.Value() == nil {
+					return
+				}
+				runtime.Gosched()
+			}
+			t.Fatal("something holds on to it")
+		})
 	}
-	forgotten := forget()
-	for range 100 {
-		runtime.GC()
-		if forgotten.Value() == nil {
-			return
-		}
-		runtime.Gosched()
-	}
-	t.Fatal("something holds on to it")
 }
 
 func TestZeroStoreAnswers(t *testing.T) {
