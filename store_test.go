@@ -361,8 +361,9 @@ func TestClosedStoreStillCounts(t *testing.T) {
 
 func TestClosedStoreListsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fenced.Store) {
-		swap(t, s, "k", 0, "v")
-		swap(t, s, "l", 0, "v")
+		for i := range 1000 { // several to a lock
+			swap(t, s, fmt.Sprint(i), 0, "v")
+		}
 		n := 0
 		for range s.All() {
 			n++
