@@ -34,6 +34,42 @@ func TestNothingIsCollectedWhileFewAreDeleted(t *testing.T) {
 		equal(t, fenced.Record{Key: "unseen", Generation: 1}, read(t, s, "unseen"))
 		require.Equal(t, 16, fenced.Kept(s))
 	})
+	t.Run("be it often", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *fenced.Store) {
+			for n := range fenced.Generation(100) {
+				require.Equal(t, n+1, read(t, s, "k").Generation)
+				release(t, s, remove(t, s, commit(t, s, claim(t, s, "k", "A"), "v")))
+				require.Equal(t, 1, fenced.Kept(s))
+			}
+			// Nor was a floor raised under others of its stripe.
+			for i := range 2000 {
+				equal(t, fenced.Record{Key: fmt.Sprint(i), Generation: 1}, read(t, s, fmt.Sprint(i)))
+			}
+		})
+	})
+}
+
+// Nor while most exist: collecting costs in proportion to all, and so waits
+// until it frees as much.
+func TestNothingIsCollectedWhileMostExist(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		var keys []string // behind one lock
+		for i := 0; len(keys) < 100; i++ {
+			if key := fmt.Sprint(i); fenced.Lock(s, key) == fenced.Lock(s, "k") {
+				keys = append(keys, key)
+				swap(t, s, key, 0, "v")
+			}
+		}
+		for i, key := range keys[:51] {
+			require.Equal(t, 100, fenced.Kept(s), "%d are deleted", i)
+			_, err := s.CompareAndDelete(bg, key, 1)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 49, fenced.Kept(s))
+		for _, key := range keys[51:] {
+			require.EqualValues(t, 1, read(t, s, key).Version)
+		}
+	})
 }
 
 func TestDeletedRecordsAreCollected(t *testing.T) {
@@ -248,6 +284,39 @@ func TestHeapOfCollectedRecords(t *testing.T) {
 		}
 		require.Less(t, fenced.Kept(s), many/2)
 		require.LessOrEqual(t, fenced.Filed(s), fenced.Kept(s))
+	})
+}
+
+// What is left in the heap when others were collected out of its middle is
+// found when it lapses.
+func TestSweepAfterCollecting(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		held := map[string]fenced.Grant{}
+		var idle []fenced.Grant
+		for i := range many {
+			g, err := s.TryAcquire(bg, fmt.Sprint(i), "A", time.Duration(1+i*7919%997)*time.Second)
+			require.NoError(t, err)
+			if i%5 == 0 {
+				held[g.Key] = g
+			} else {
+				idle = append(idle, g)
+			}
+		}
+		for _, g := range idle {
+			release(t, s, g)
+		}
+		require.Less(t, fenced.Kept(s), many/2)
+		for len(held) > 0 {
+			time.Sleep(10 * time.Second)
+			ended, err := s.ReclaimExpired(bg, 0)
+			require.NoError(t, err)
+			for _, g := range ended {
+				delete(held, g.Key)
+			}
+			for _, g := range held {
+				require.True(t, g.Expires.After(time.Now()), "overlooked")
+			}
+		}
 	})
 }
 

@@ -320,16 +320,16 @@ func TestOnEventClosesTheStore(t *testing.T) {
 // all the same, and the store is as sound as before.
 func TestOnEventPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		armed := atomic.NewBool(false)
+		var armed atomic.Uint32 // a kind
 		s := fenced.NewStore(fenced.Options{OnEvent: func(e fenced.Event) {
-			if armed.Load() {
+			if e.Kind == fenced.EventKind(armed.Load()) {
 				panic(e.Kind)
 			}
 		}})
 		panics := func(kind fenced.EventKind, do func()) {
 			t.Helper()
-			armed.Store(true)
-			defer armed.Store(false)
+			armed.Store(uint32(kind))
+			defer armed.Store(0)
 			require.PanicsWithValue(t, kind, do)
 		}
 		panics(fenced.EventAcquire, func() { _, _ = s.TryAcquire(bg, "k", "A", lease) })
@@ -351,10 +351,7 @@ func TestOnEventPanics(t *testing.T) {
 		ctx, cancel := s.Context(bg, a)
 		defer cancel()
 		b := acquire(bg, s, "k", "B", lease)
-		panics(fenced.EventRelease, func() {
-			defer armed.Store(false) // B reports on a goroutine of its own
-			_ = s.Release(bg, a)
-		})
+		panics(fenced.EventRelease, func() { _ = s.Release(bg, a) })
 		require.Error(t, ctx.Err())
 		g := served(t, b)
 		g = commit(t, s, g, "w")
@@ -362,6 +359,27 @@ func TestOnEventPanics(t *testing.T) {
 		swap(t, s, "k", 2, "x")
 		require.NoError(t, s.Close())
 	})
+}
+
+// A claimant that had to wait reports its own grant, and the take-over that
+// brought it: a panic travels to it, not to a timer.
+func TestOnEventPanicsInATakeOver(t *testing.T) {
+	for _, kind := range []fenced.EventKind{fenced.EventTakeOver, fenced.EventAcquire} {
+		bubbleWith(t, fenced.Options{OnEvent: func(e fenced.Event) {
+			if e.Kind == kind && (kind == fenced.EventTakeOver || e.Holder == "B") {
+				panic(kind)
+			}
+		}}, func(t *testing.T, s *fenced.Store) {
+			claim(t, s, "k", "A")
+			recovered := make(chan any, 1)
+			go func() {
+				defer func() { recovered <- recover() }()
+				_, _ = s.Acquire(bg, "k", "B", lease)
+			}()
+			require.Equal(t, kind, <-recovered)
+			require.Equal(t, "B", read(t, s, "k").Holder, "what it reports has happened")
+		})
+	}
 }
 
 // So is it where OnEvent ends its goroutine.

@@ -2,6 +2,7 @@ package fenced_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -409,6 +410,26 @@ func TestValuesOfAllSizes(t *testing.T) {
 			require.Equal(t, value, string(read(t, s, "k").Value))
 		}
 	})
+}
+
+func TestLargeSpaceIsNotKeptForSmallValues(t *testing.T) {
+	inUse := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	s := fenced.NewStore(fenced.Options{})
+	large := make([]byte, 1<<20)
+	before := inUse()
+	for i := range 50 {
+		g := claim(t, s, fmt.Sprint(i), "A")
+		g, err := s.Commit(bg, g, large)
+		require.NoError(t, err)
+		commit(t, s, g, "small")
+	}
+	require.Less(t, inUse(), before+10<<20)
+	runtime.KeepAlive(s)
 }
 
 // A missing or foreign field never opens the fence, also where the numbers

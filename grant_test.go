@@ -314,6 +314,19 @@ func TestLeaseThatEndsNowHasLapsed(t *testing.T) {
 	})
 }
 
+// A record that is claimed and released in turn leaves nothing for sweeps to
+// look at.
+func TestReleaseLeavesNoLease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		for range 10 {
+			g := claim(t, s, "k", "A")
+			require.Equal(t, 1, fenced.Filed(s))
+			release(t, s, g)
+			require.Zero(t, fenced.Filed(s))
+		}
+	})
+}
+
 func TestConditionalReclaim(t *testing.T) {
 	t.Run("of the generation seen", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *fenced.Store) {

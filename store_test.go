@@ -3,12 +3,14 @@ package fenced_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 	"unsafe"
+	"weak"
 
 	"github.com/fencedgo/fenced"
 	"github.com/google/go-cmp/cmp"
@@ -314,6 +316,22 @@ func TestCloseFailsWaiters(t *testing.T) {
 	})
 }
 
+func TestCloseFailsAllOfAQueue(t *testing.T) {
+	for range 20 {
+		bubble(t, func(t *testing.T, s *fenced.Store) {
+			claim(t, s, "k", "A")
+			var queue []<-chan outcome
+			for range 100 {
+				queue = append(queue, acquire(bg, s, "k", "B", lease))
+			}
+			require.NoError(t, s.Close())
+			for _, waits := range queue {
+				failed(t, waits, fenced.ErrClosed)
+			}
+		})
+	}
+}
+
 func TestCloseEndsContexts(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fenced.Store) {
 		ctx, cancel := s.Context(bg, claim(t, s, "k", "A"))
@@ -343,8 +361,9 @@ func TestClosedStoreStillCounts(t *testing.T) {
 
 func TestClosedStoreListsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fenced.Store) {
-		swap(t, s, "k", 0, "v")
-		swap(t, s, "l", 0, "v")
+		for i := range 1000 { // several to a lock
+			swap(t, s, fmt.Sprint(i), 0, "v")
+		}
 		n := 0
 		for range s.All() {
 			n++
@@ -367,6 +386,45 @@ func TestCloseStopsTimers(t *testing.T) {
 		time.Sleep(3 * lease)
 		equal(t, before, s.Stats())
 	})
+}
+
+// A store is garbage once its user forgets it, whatever leases ran and whoever
+// waited, if it was closed or nobody waits any more.
+func TestForgottenStoreIsGarbage(t *testing.T) {
+	for name, end := range map[string]func(*fenced.Store, context.CancelFunc){
+		"closed":               func(s *fenced.Store, _ context.CancelFunc) { _ = s.Close() },
+		"left by its claimant": func(_ *fenced.Store, cancel context.CancelFunc) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			forget := func() weak.Pointer[fenced.Store] {
+				s := fenced.NewStore(fenced.Options{})
+				_, err := s.TryAcquire(bg, "k", "A", fenced.MaxLease)
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(bg)
+				defer cancel()
+				done := make(chan error)
+				go func() {
+					_, err := s.Acquire(ctx, "k", "B", lease)
+					done <- err
+				}()
+				for fenced.Waiting(s, "k") == 0 {
+					runtime.Gosched()
+				}
+				end(s, cancel)
+				require.Error(t, <-done)
+				return weak.Make(s)
+			}
+			forgotten := forget()
+			for range 100 {
+				runtime.GC()
+				if forgotten.Value() == nil {
+					return
+				}
+				runtime.Gosched()
+			}
+			t.Fatal("something holds on to it")
+		})
+	}
 }
 
 func TestZeroStoreAnswers(t *testing.T) {

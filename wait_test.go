@@ -3,6 +3,7 @@ package fenced_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/fencedgo/fenced"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/atomic"
 )
 
 func TestProgress(t *testing.T) {
@@ -230,6 +232,52 @@ func TestWaiterHoldsWhatItWasTold(t *testing.T) {
 	require.Zero(t, stats.Live)
 	require.Equal(t, stats.Grants, stats.Released)
 	require.Equal(t, stats.Grants, stats.Commits)
+}
+
+// The same for one waiter that has seen its context end, and is handed the
+// grant before it can leave the queue.
+func TestWaiterIsServedAsItLeaves(t *testing.T) {
+	s := fenced.NewStore(fenced.Options{})
+	for range 300 {
+		a := claim(t, s, "k", "A")
+		ctx := &whisper{Context: bg, done: make(chan struct{})}
+		done := make(chan outcome)
+		go func() {
+			g, err := s.Acquire(ctx, "k", "B", time.Hour)
+			done <- outcome{grant: g, err: err}
+		}()
+		for fenced.Waiting(s, "k") == 0 {
+			runtime.Gosched()
+		}
+		ctx.end()
+		release(t, s, a)
+		o := <-done
+		require.Equal(t, o.err == nil, read(t, s, "k").Holder == "B", "B was told: %v", o.err)
+		if o.err == nil {
+			release(t, s, o.grant)
+		}
+	}
+}
+
+// whisper is a context that tells one goroutine of its end, and nobody else.
+type whisper struct {
+	context.Context //nolint:containedctx // what it is
+	done            chan struct{}
+	ended           atomic.Bool
+}
+
+func (c *whisper) Done() <-chan struct{} { return c.done }
+
+func (c *whisper) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+func (c *whisper) end() {
+	c.ended.Store(true)
+	c.done <- struct{}{}
 }
 
 func TestWaitersFollowTheLease(t *testing.T) {

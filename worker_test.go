@@ -666,14 +666,14 @@ func TestRunWithoutErrors(t *testing.T) {
 func TestRunStopsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fenced.Store) {
 		ctx, cancel := context.WithCancel(bg)
-		endless := func(yield func(string) bool) {
-			for i := 0; yield(fmt.Sprint(i)); i++ {
+		keys := func(yield func(string) bool) {
+			for i := 0; i < 100 && yield(fmt.Sprint(i)); i++ {
 				if i == 2 {
 					cancel()
 				}
 			}
 		}
-		exactly(t, worker(s, "w").Run(ctx, endless, writes("v")), context.Canceled)
+		exactly(t, worker(s, "w").Run(ctx, keys, writes("v")), context.Canceled)
 		require.EqualValues(t, 3, s.Stats().Commits)
 		require.Zero(t, s.Stats().Live)
 	})
@@ -682,13 +682,13 @@ func TestRunStopsWithItsContext(t *testing.T) {
 func TestRunStopsWithItsStore(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fenced.Store) {
 		n := 0
-		endless := func(yield func(string) bool) {
-			for yield("k") {
+		keys := func(yield func(string) bool) {
+			for n < 100 && yield("k") {
 				n++
 				require.NoError(t, s.Close())
 			}
 		}
-		exactly(t, worker(s, "w").Run(bg, endless, writes("v")), fenced.ErrClosed)
+		exactly(t, worker(s, "w").Run(bg, keys, writes("v")), fenced.ErrClosed)
 		require.Equal(t, 1, n)
 	})
 }
