@@ -6,6 +6,10 @@
 package linear
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -40,6 +44,7 @@ var Spec = porcupine.Model{
 		}
 		var parts [][]porcupine.Operation
 		for _, part := range byKey {
+			slices.SortFunc(part, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 			parts = append(parts, part)
 		}
 		return parts
@@ -89,7 +94,17 @@ func timeless(v model.View) model.View {
 	return v
 }
 
-// Check returns whether history is linearizable.
-func Check(history []porcupine.Operation, timeout time.Duration) porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(Spec, history, timeout)
+// Check returns whether history is linearizable and, where it is not, or where
+// that took too long to decide, the calls of a record to blame.
+func Check(history []porcupine.Operation, timeout time.Duration) (porcupine.CheckResult, string) {
+	for _, part := range Spec.Partition(history) {
+		if result := porcupine.CheckOperationsTimeout(Spec, part, timeout); result != porcupine.Ok {
+			var b strings.Builder
+			for _, op := range part {
+				fmt.Fprintf(&b, "client %d, %d to %d: %s\n", op.ClientId, op.Call, op.Return, Spec.DescribeOperation(op.Input, op.Output))
+			}
+			return result, b.String()
+		}
+	}
+	return porcupine.Ok, ""
 }

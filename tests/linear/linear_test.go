@@ -25,7 +25,8 @@ func TestLinearizable(t *testing.T) {
 	for i := range effort.Of(400) {
 		history, err := load.Record(seed + uint64(i))
 		require.NoError(t, err)
-		require.Equal(t, porcupine.Ok, linear.Check(history, patience), "history of seed %d", seed+uint64(i))
+		verdict, blame := linear.Check(history, patience)
+		require.Equal(t, porcupine.Ok, verdict, "history of seed %d:\n%s", seed+uint64(i), blame)
 		for i, op := range history {
 			calls++
 			for _, other := range history[:i] {
@@ -88,12 +89,12 @@ func TestNotLinearizable(t *testing.T) {
 				history = append(history, porcupine.Operation{Input: c.Call, Call: at, Output: c.Outcome, Return: at + 1})
 			}
 			last := len(history) - 1
-			require.Equal(t, porcupine.Ok, linear.Check(history[:last], patience))
+			require.Equal(t, porcupine.Ok, check(history[:last]))
 			want := porcupine.Illegal
 			if broken.isSound {
 				want = porcupine.Ok
 			}
-			require.Equal(t, want, linear.Check(history, patience))
+			require.Equal(t, want, check(history))
 		})
 	}
 
@@ -102,7 +103,12 @@ func TestNotLinearizable(t *testing.T) {
 	for id := range 2 {
 		history = append(history, porcupine.Operation{ClientId: id, Input: swap.Call, Call: 0, Output: swap.Outcome, Return: 1})
 	}
-	require.Equal(t, porcupine.Illegal, linear.Check(history, patience))
+	require.Equal(t, porcupine.Illegal, check(history))
+}
+
+func check(history []porcupine.Operation) porcupine.CheckResult {
+	verdict, _ := linear.Check(history, patience)
+	return verdict
 }
 
 // call is one call of the only client of a history made by hand.

@@ -2,6 +2,7 @@ package linear
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -44,7 +45,8 @@ func (l Load) Record(seed uint64) ([]porcupine.Operation, error) {
 	clients.Wait()
 	c := client{recorder: r, id: l.Clients}
 	for key := range l.Keys {
-		errs = append(errs, c.do(model.Call{Op: model.Read, Key: name(key)}, fenced.Grant{}))
+		_, err := c.read(name(key))
+		errs = append(errs, err)
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -89,11 +91,12 @@ func (c *client) call() error {
 	case 7:
 		return c.sweep()
 	case 8:
-		seen, err := c.actual.Store.Read(context.Background(), key)
+		seen, err := c.read(key)
 		if err != nil {
 			return err
 		}
-		return c.do(model.Call{Op: model.Reclaim, Key: key, Seen: seen.Generation}, fenced.Grant{})
+		_, err = c.do(model.Call{Op: model.Reclaim, Key: key, Seen: seen.Generation}, fenced.Grant{})
+		return err
 	default:
 		return c.swap(key)
 	}
@@ -111,7 +114,8 @@ func (c *client) claim(call model.Call) error {
 	if c.random.IntN(3) == 0 {
 		call.Lease = Short
 	}
-	return c.do(call, fenced.Grant{})
+	_, err := c.do(call, fenced.Grant{})
+	return err
 }
 
 // use makes a call under a grant of any client, of late or of old, as it was or
@@ -126,7 +130,7 @@ func (c *client) use() error {
 	g := c.grants[len(c.grants)-1-back]
 	c.mu.Unlock()
 	if c.random.IntN(3) == 0 {
-		seen, err := c.actual.Store.Read(context.Background(), g.Key)
+		seen, err := c.read(g.Key)
 		if err != nil {
 			return err
 		}
@@ -143,12 +147,13 @@ func (c *client) use() error {
 	default:
 		call.Op, call.Value = model.Commit, c.value()
 	}
-	return c.do(call, g)
+	_, err := c.do(call, g)
+	return err
 }
 
 // swap swaps or deletes at a version it read, or at 0.
 func (c *client) swap(key string) error {
-	seen, err := c.actual.Store.Read(context.Background(), key)
+	seen, err := c.read(key)
 	if err != nil {
 		return err
 	}
@@ -162,7 +167,12 @@ func (c *client) swap(key string) error {
 	if call.Op == model.CompareAndSwap {
 		call.Value = c.value()
 	}
-	return c.do(call, fenced.Grant{})
+	_, err = c.do(call, fenced.Grant{})
+	return err
+}
+
+func (c *client) read(key string) (model.View, error) {
+	return c.do(model.Call{Op: model.Read, Key: key}, fenced.Grant{})
 }
 
 // sweep is recorded as one call for each record that it took: it looks at
@@ -180,8 +190,8 @@ func (c *client) sweep() error {
 	return nil
 }
 
-// do makes a call and records it.
-func (c *client) do(call model.Call, g fenced.Grant) error {
+// do makes a call and records it, and returns what it returned.
+func (c *client) do(call model.Call, g fenced.Grant) (model.View, error) {
 	called := c.clock.Add(1)
 	var got model.Outcome
 	var next fenced.Grant
@@ -189,14 +199,18 @@ func (c *client) do(call model.Call, g fenced.Grant) error {
 	if call.Op == Acquire {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
-		if next, err = c.actual.Store.Acquire(ctx, call.Key, call.Holder, call.Lease); err != nil {
-			return nil // it waited in vain, and its trace would show in others' results
+		next, err = c.actual.Store.Acquire(ctx, call.Key, call.Holder, call.Lease)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return got.View, nil // it waited in vain, and its trace would show in the results of others
 		}
 		got.View = c.actual.View(next.Record)
-	} else if got, next, err = c.actual.Do(context.Background(), call, g); err != nil {
-		return err
+	} else {
+		got, next, err = c.actual.Do(context.Background(), call, g)
 	}
 	returned := c.clock.Add(1)
+	if err != nil {
+		return got.View, err
+	}
 	got.View = timeless(got.View)
 	c.note(called, call, got, returned)
 	if got.Refused == 0 && next.Generation != 0 {
@@ -205,7 +219,7 @@ func (c *client) do(call model.Call, g fenced.Grant) error {
 		c.grants = append(c.grants, next)
 		c.mu.Unlock()
 	}
-	return nil
+	return got.View, nil
 }
 
 func (c *client) note(called int64, call model.Call, got model.Outcome, returned int64) {
