@@ -65,9 +65,7 @@ func (st *stripe) swapOrRefuse(kind EventKind, v *Record, hash uint64, r *record
 			st.note(&n, Event{Kind: kind, Key: r.key, Version: r.version + 1})
 		}
 		st.applySwap(v, r, value)
-		st.collect()
 	}
-	st.check(r)
 	st.mu.Unlock()
 	st.store.send(&n)
 	return err
@@ -76,12 +74,13 @@ func (st *stripe) swapOrRefuse(kind EventKind, v *Record, hash uint64, r *record
 // applySwap writes, once admitted, and moves v to what was written.
 func (st *stripe) applySwap(v *Record, r *record, value []byte) {
 	st.write(r, value)
+	v.Value, v.Version, v.Generation = value, r.version, r.generation
 	if value != nil {
 		st.count.Swaps++
 	} else {
 		st.count.Deletes++
+		st.collect()
 	}
-	v.Value, v.Version, v.Generation = value, r.version, r.generation
 	st.check(r)
 }
 

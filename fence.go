@@ -63,9 +63,7 @@ func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []by
 			st.note(&n, Event{Kind: kind, Key: r.key, Holder: holder, Version: r.version + 1, Generation: g.Generation, Err: n.waived})
 		}
 		st.apply(g, r, value)
-		st.collect() // in report-only mode nobody may hold it
 	}
-	st.check(r)
 	st.mu.Unlock()
 	st.store.send(&n)
 	return err
@@ -74,12 +72,13 @@ func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []by
 // apply writes, once admitted, and moves g to the new version.
 func (st *stripe) apply(g *Grant, r *record, value []byte) {
 	st.write(r, value)
+	g.Value, g.Version, g.at = value, r.version, r
 	if value != nil {
 		st.count.Commits++
 	} else {
 		st.count.Deletes++
+		st.collect() // in report-only mode nobody may hold it
 	}
-	g.Value, g.Version, g.at = value, r.version, r
 	st.check(r)
 }
 
