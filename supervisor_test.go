@@ -107,8 +107,10 @@ func TestSupervisorGoesOnAfterAFailedSweep(t *testing.T) {
 
 func TestSupervisorEndsWithItsStore(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fenced.Store) {
+		ctx, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
 		done := make(chan error, 1)
-		go func() { done <- (&fenced.Supervisor{Backend: s}).Run(bg) }()
+		go func() { done <- (&fenced.Supervisor{Backend: s}).Run(ctx) }()
 		time.Sleep(time.Minute)
 		require.NoError(t, s.Close())
 		exactly(t, <-done, fenced.ErrClosed)
