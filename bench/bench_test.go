@@ -59,7 +59,7 @@ func TestEveryRowRuns(t *testing.T) {
 			continue // is measured by the tests of the store
 		}
 		t.Run(r.name, func(t *testing.T) {
-			got := r.measure(effort{rounds: 2, batch: 100})
+			got := r.measure(effort{rounds: 2, turns: 2, batch: 50})
 			if len(got.Values) == 0 {
 				t.Fatal("measured nothing")
 			}

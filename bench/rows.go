@@ -30,7 +30,12 @@ func against(subject contender, n int, baseline contender, m int) func(effort) r
 	}
 }
 
-// hot is the same on one record at a time, of a store of n.
+// whole measures without taking turns within a round.
+func whole(measure func(effort) result) func(effort) result {
+	return func(e effort) result { return measure(e.whole()) }
+}
+
+// hot is like against, on one record at a time, of a store of n.
 func hot(subject, baseline contender, n int) func(effort) result {
 	return func(e effort) result {
 		return compare(subject.on(n, e.batch, true), baseline.on(n, e.batch, true), e)
@@ -61,8 +66,8 @@ func rows(s sizes) []row {
 		{"sweep", "sweep of " + large + " live leases, none lapsed", "µs", 20, none, 0, sweep(s.large, 0)},
 		{"sweep-lapsed", "sweep of " + large + " live leases, 1 k lapsed", "µs", 0, none, 0, sweep(s.large, 1_000)},
 		{"hand-over", fmt.Sprintf("hand-over among %d goroutines ÷ x/sync/semaphore", crowd), "", 1.0, none, 0,
-			against(handOver, s.small, handOverSemaphore, 1)},
-		{"hand-over-1", "the same on one processor", "", 1.0, none, 1, against(handOver, s.small, handOverSemaphore, 1)},
+			whole(against(handOver, s.small, handOverSemaphore, 1))},
+		{"hand-over-1", "the same on one processor", "", 1.0, none, 1, whole(against(handOver, s.small, handOverSemaphore, 1))},
 		{"memory-idle", "memory beyond key and value, written only, " + large, "B", 150, none, 0, memory(s.large, idle)},
 		{"memory-live", "the same, with a live grant", "B", 220, none, 0, memory(s.large, live)},
 		{"memory-freed", "the same, all held once and free again", "B", 150, none, 0, memory(s.large, live, freed)},
@@ -70,7 +75,7 @@ func rows(s sizes) []row {
 	}
 	if procs > 1 {
 		table = append(table, row{"commit-procs", fmt.Sprintf("commit ÷ F, %s, %d goroutines each", mid, procs), "", 0, none, 0,
-			against(commit.parallel(procs), s.mid, floorSwap.parallel(procs), s.mid)})
+			whole(against(commit.parallel(procs), s.mid, floorSwap.parallel(procs), s.mid))})
 	}
 	return table
 }
