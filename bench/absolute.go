@@ -33,7 +33,7 @@ func sweep(live, lapsed int) func(effort) result {
 			}
 			return took
 		}
-		f := floorSwap.on(min(live, 100_000), e.batch, false)
+		f := floorSwap.on(min(live, 100_000), e.batch)
 		once()
 		r := result{Allocs: -1}
 		for range e.rounds {

@@ -48,17 +48,13 @@ type side struct {
 	orders [][]int32
 }
 
-// open sets up a side. Where hot, each order visits one record only.
-func (c contender) on(n, batch int, hot bool) *side {
+// on sets up a side.
+func (c contender) on(n, batch int) *side {
 	s := &side{name: c.name, run: c.open(n)}
 	for range orders {
 		order := make([]int32, 0, max(n, batch))
-		one := rand.IntN(n)
 		for len(order) < cap(order) {
 			for _, i := range rand.Perm(n)[:min(n, cap(order)-len(order))] {
-				if hot {
-					i = one
-				}
 				order = append(order, int32(i))
 			}
 		}

@@ -26,20 +26,13 @@ var full = sizes{tiny: 1_000, small: 8_192, mid: 100_000, large: 1_000_000}
 // against measures subject on n records against baseline on m.
 func against(subject contender, n int, baseline contender, m int) func(effort) result {
 	return func(e effort) result {
-		return compare(subject.on(n, e.batch, false), baseline.on(m, e.batch, false), e)
+		return compare(subject.on(n, e.batch), baseline.on(m, e.batch), e)
 	}
 }
 
 // whole measures without taking turns within a round.
 func whole(measure func(effort) result) func(effort) result {
 	return func(e effort) result { return measure(e.whole()) }
-}
-
-// hot is like against, on one record at a time, of a store of n.
-func hot(subject, baseline contender, n int) func(effort) result {
-	return func(e effort) result {
-		return compare(subject.on(n, e.batch, true), baseline.on(n, e.batch, true), e)
-	}
 }
 
 // rows returns the table. Where it says nothing else, one goroutine works, and
@@ -49,7 +42,7 @@ func rows(s sizes) []row {
 	const none = -1
 	procs := runtime.GOMAXPROCS(0)
 	table := []row{
-		{"commit-hot", "commit ÷ F, one record", "", .65, 0, 0, hot(commit, floorSwap, s.small)},
+		{"commit-hot", "commit ÷ F, one record", "", .65, 0, 0, against(commitOne, s.small, floorOne, s.small)},
 		{"commit-mid", "commit ÷ F, " + mid, "", .50, 0, 0, against(commit, s.mid, floorSwap, s.mid)},
 		{"commit-large", "commit ÷ F, " + large, "", .45, 0, 0, against(commit, s.large, floorSwap, s.large)},
 		{"commit-grow", "commit that outgrows its space ÷ F's, " + mid, "", 0, 1, 0, against(commitGrow, s.mid, floorGrow, s.mid)},
