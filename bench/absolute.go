@@ -15,7 +15,6 @@ import (
 // given number that have, in µs of the whole sweep.
 func sweep(live, lapsed int) func(effort) result {
 	return func(e effort) result {
-		const each = 20 // sweeps a round
 		s, _ := leased(live, live)
 		dead := make([]string, lapsed)
 		for i := range dead {
@@ -34,17 +33,18 @@ func sweep(live, lapsed int) func(effort) result {
 			}
 			return took
 		}
-		f := floorSwap.on(min(live, 100_000), e.batch, false)
+		f := floorSwap.on(min(live, 100_000), e.batch)
 		once()
 		r := result{Allocs: -1}
 		for range e.rounds {
 			runtime.GC()
-			unit := f.time(e.batch)
-			var sum time.Duration
-			for range each {
-				sum += once()
+			var took, units []float64
+			for range e.turns {
+				took = append(took, float64(once().Nanoseconds()))
+				units = append(units, f.turn(e.batch))
 			}
-			ns := float64(sum.Nanoseconds()) / each
+			_, ns, _ := quartiles(took)
+			_, unit, _ := quartiles(units)
 			r.Values = append(r.Values, ns/1e3)
 			r.Ns = append(r.Ns, ns)
 			r.Floor = append(r.Floor, ns/unit)

@@ -59,7 +59,7 @@ func TestEveryRowRuns(t *testing.T) {
 			continue // is measured by the tests of the store
 		}
 		t.Run(r.name, func(t *testing.T) {
-			got := r.measure(effort{rounds: 2, batch: 100})
+			got := r.measure(effort{rounds: 2, turns: 2, batch: 50})
 			if len(got.Values) == 0 {
 				t.Fatal("measured nothing")
 			}
@@ -109,7 +109,7 @@ func TestVerdict(t *testing.T) {
 
 // No record is visited twice in a window, or goroutines would share a grant.
 func TestWindow(t *testing.T) {
-	s := contender{"nothing", func(int) run { return func([]int32) {} }}.on(1_000, 100, false)
+	s := contender{"nothing", func(int) run { return func([]int32) {} }}.on(1_000, 100)
 	for range 100 {
 		visited := make(map[int32]bool)
 		for _, i := range s.window(100) {

@@ -109,6 +109,19 @@ var floorSwap = contender{"floor: compare-and-swap", func(n int) run {
 	}
 }}
 
+// floorOne swaps one record over and over, carried in a variable as a writer that
+// has but one would. commitOne does the same under a grant.
+var floorOne = contender{"floor: compare-and-swap of one record", func(n int) run {
+	f, records := floorOf(n)
+	return func(order []int32) {
+		r := records[order[0]]
+		for range order {
+			f.write(&r, value)
+		}
+		records[order[0]] = r
+	}
+}}
+
 var floorRead = contender{"floor: read", func(n int) run {
 	f, records := floorOf(n)
 	return func(order []int32) {
@@ -141,6 +154,20 @@ var commit = contender{"commit", func(n int) run {
 			}
 			grants[i] = g
 		}
+	}
+}}
+
+var commitOne = contender{"commit to one record", func(n int) run {
+	s, grants := claimed(n)
+	return func(order []int32) {
+		g := grants[order[0]]
+		for range order {
+			var err error
+			if g, err = s.Commit(ctx, g, value); err != nil {
+				panic(err)
+			}
+		}
+		grants[order[0]] = g
 	}
 }}
 

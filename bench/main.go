@@ -35,12 +35,13 @@ func main() {
 		list    = flag.Bool("list", false, "print the names of the rows and exit")
 		inside  = flag.String("inside", "", "measure one `row` in this process and print JSON; for the command itself and for profiling")
 		rounds  = flag.Int("rounds", 15, "rounds in a process")
+		turns   = flag.Int("turns", 20, "turns of each contender in a round")
 		profile = flag.String("cpuprofile", "", "with -inside, write a CPU profile to this `file`")
 	)
 	flag.Parse()
-	e, processes := effort{rounds: *rounds, batch: 100_000}, 3
+	e, processes := effort{rounds: *rounds, turns: *turns, batch: 5_000}, 3
 	if *quick {
-		e, processes = effort{rounds: 7, batch: 50_000}, 1
+		e, processes = effort{rounds: 7, turns: 10, batch: 5_000}, 1
 	}
 	selected, err := regexp.Compile(*only)
 	if err != nil {
@@ -116,8 +117,8 @@ func measureAll(table []row, e effort, processes int) error {
 	}
 	progress("")
 	printTable(os.Stdout, table, results)
-	fmt.Printf("\n%d processes of %d rounds, %d operations a round and contender; %s; effective cores now %.2f\n",
-		processes, e.rounds, e.batch, time.Since(started).Round(time.Second), effectiveCores())
+	fmt.Printf("\n%d processes of %d rounds of %d turns of %d operations; %s; effective cores now %.2f\n",
+		processes, e.rounds, e.turns, e.batch, time.Since(started).Round(time.Second), effectiveCores())
 	return nil
 }
 
@@ -147,7 +148,7 @@ func (b binaries) measure(r row, e effort) (result, error) {
 	if r.measure == nil {
 		return b.benchmark(r, e)
 	}
-	cmd := exec.Command(b.bench, "-inside", r.name, fmt.Sprint("-quick=", e.batch < 100_000), fmt.Sprint("-rounds=", e.rounds))
+	cmd := exec.Command(b.bench, "-inside", r.name, fmt.Sprint("-rounds=", e.rounds), fmt.Sprint("-turns=", e.turns))
 	if r.procs > 0 {
 		cmd.Env = append(os.Environ(), fmt.Sprint("GOMAXPROCS=", r.procs))
 	}
@@ -163,7 +164,7 @@ func (b binaries) measure(r row, e effort) (result, error) {
 // a commit without a fence. A run of the benchmark counts as a round.
 func (b binaries) benchmark(r row, e effort) (result, error) {
 	out, err := output(exec.Command(b.tests, "-test.run=^$", "-test.bench=^BenchmarkFence$/^"+strings.TrimPrefix(r.name, "fence-")+"$",
-		"-test.benchtime=3x", fmt.Sprint("-test.count=", e.rounds)))
+		fmt.Sprintf("-test.benchtime=%dx", e.turns), fmt.Sprint("-test.count=", e.rounds)))
 	if err != nil {
 		return result{}, err
 	}

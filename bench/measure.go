@@ -8,11 +8,17 @@ import (
 	"time"
 )
 
-// effort is how much is measured in one process.
+// effort is how much is measured in one process. In a round the contenders take
+// turns, of a few thousand operations each: short enough for most of them to
+// run undisturbed where other programs want the processor too.
 type effort struct {
-	rounds int
-	batch  int // operations of a contender in a round; divides the number of records or is a multiple of it
+	rounds, turns int
+	batch         int // operations in a turn; divides the number of records or is a multiple of it
 }
+
+// whole is the same effort in one turn a round, for what takes long to get
+// going.
+func (e effort) whole() effort { return effort{e.rounds, 1, e.turns * e.batch} }
 
 // result is what one process measured for a row.
 type result struct {
@@ -42,17 +48,13 @@ type side struct {
 	orders [][]int32
 }
 
-// open sets up a side. Where hot, each order visits one record only.
-func (c contender) on(n, batch int, hot bool) *side {
+// on sets up a side.
+func (c contender) on(n, batch int) *side {
 	s := &side{name: c.name, run: c.open(n)}
 	for range orders {
 		order := make([]int32, 0, max(n, batch))
-		one := rand.IntN(n)
 		for len(order) < cap(order) {
 			for _, i := range rand.Perm(n)[:min(n, cap(order)-len(order))] {
-				if hot {
-					i = one
-				}
 				order = append(order, int32(i))
 			}
 		}
@@ -69,9 +71,9 @@ func (s *side) window(batch int) []int32 {
 	return order[from : from+batch]
 }
 
-// time returns how long an operation takes, in ns.
-func (s *side) time(batch int) float64 {
-	s.run(s.window(batch)[:batch/8]) // warm up
+// turn returns how long an operation takes, in ns.
+func (s *side) turn(batch int) float64 {
+	s.run(s.window(batch)[:batch/4]) // warm up
 	window := s.window(batch)
 	start := time.Now()
 	s.run(window)
@@ -79,33 +81,40 @@ func (s *side) time(batch int) float64 {
 }
 
 // allocs returns how often an operation allocates.
-func (s *side) allocs(batch int) float64 {
-	window := s.window(batch)
-	s.run(window)
+func (s *side) allocs(e effort) float64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s.run(window)
+	for range e.turns {
+		s.run(s.window(e.batch))
+	}
 	runtime.ReadMemStats(&after)
-	return float64(after.Mallocs-before.Mallocs) / float64(batch)
+	return float64(after.Mallocs-before.Mallocs) / float64(e.turns*e.batch)
 }
 
-// compare measures subject against baseline: both in every round, the ratio
-// within the round, who goes first by chance.
+// compare measures subject against baseline. They take turns, who goes first by
+// chance; what an operation takes in a round is the median of the turns, and the
+// ratio is taken within the round. A round of contenders that leave garbage
+// begins with none.
 func compare(subject, baseline *side, e effort) result {
-	r := result{Allocs: subject.allocs(e.batch)}
-	baseline.run(baseline.window(e.batch))
+	baseline.allocs(e) // the first time is slow
+	subject.allocs(e)
+	r := result{Allocs: subject.allocs(e)}
+	litter := r.Allocs+baseline.allocs(e) > 0.1
+	runtime.GC()
 	for range e.rounds {
-		runtime.GC()
-		var a, b float64
-		if rand.IntN(2) == 0 {
-			a = subject.time(e.batch)
-			b = baseline.time(e.batch)
-		} else {
-			b = baseline.time(e.batch)
-			a = subject.time(e.batch)
+		if litter {
+			runtime.GC()
 		}
-		r.Values = append(r.Values, a/b)
-		r.Ns = append(r.Ns, a)
+		var took [2][]float64
+		for range e.turns {
+			for _, which := range rand.Perm(2) {
+				took[which] = append(took[which], [...]*side{subject, baseline}[which].turn(e.batch))
+			}
+		}
+		_, ns, _ := quartiles(took[0])
+		_, unit, _ := quartiles(took[1])
+		r.Values = append(r.Values, ns/unit)
+		r.Ns = append(r.Ns, ns)
 	}
 	return r
 }

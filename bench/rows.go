@@ -26,15 +26,13 @@ var full = sizes{tiny: 1_000, small: 8_192, mid: 100_000, large: 1_000_000}
 // against measures subject on n records against baseline on m.
 func against(subject contender, n int, baseline contender, m int) func(effort) result {
 	return func(e effort) result {
-		return compare(subject.on(n, e.batch, false), baseline.on(m, e.batch, false), e)
+		return compare(subject.on(n, e.batch), baseline.on(m, e.batch), e)
 	}
 }
 
-// hot is the same on one record at a time, of a store of n.
-func hot(subject, baseline contender, n int) func(effort) result {
-	return func(e effort) result {
-		return compare(subject.on(n, e.batch, true), baseline.on(n, e.batch, true), e)
-	}
+// whole measures without taking turns within a round.
+func whole(measure func(effort) result) func(effort) result {
+	return func(e effort) result { return measure(e.whole()) }
 }
 
 // rows returns the table. Where it says nothing else, one goroutine works, and
@@ -44,7 +42,7 @@ func rows(s sizes) []row {
 	const none = -1
 	procs := runtime.GOMAXPROCS(0)
 	table := []row{
-		{"commit-hot", "commit ÷ F, one record", "", .65, 0, 0, hot(commit, floorSwap, s.small)},
+		{"commit-hot", "commit ÷ F, one record", "", .65, 0, 0, against(commitOne, s.small, floorOne, s.small)},
 		{"commit-mid", "commit ÷ F, " + mid, "", .50, 0, 0, against(commit, s.mid, floorSwap, s.mid)},
 		{"commit-large", "commit ÷ F, " + large, "", .45, 0, 0, against(commit, s.large, floorSwap, s.large)},
 		{"commit-grow", "commit that outgrows its space ÷ F's, " + mid, "", 0, 1, 0, against(commitGrow, s.mid, floorGrow, s.mid)},
@@ -61,8 +59,8 @@ func rows(s sizes) []row {
 		{"sweep", "sweep of " + large + " live leases, none lapsed", "µs", 20, none, 0, sweep(s.large, 0)},
 		{"sweep-lapsed", "sweep of " + large + " live leases, 1 k lapsed", "µs", 0, none, 0, sweep(s.large, 1_000)},
 		{"hand-over", fmt.Sprintf("hand-over among %d goroutines ÷ x/sync/semaphore", crowd), "", 1.0, none, 0,
-			against(handOver, s.small, handOverSemaphore, 1)},
-		{"hand-over-1", "the same on one processor", "", 1.0, none, 1, against(handOver, s.small, handOverSemaphore, 1)},
+			whole(against(handOver, s.small, handOverSemaphore, 1))},
+		{"hand-over-1", "the same on one processor", "", 1.0, none, 1, whole(against(handOver, s.small, handOverSemaphore, 1))},
 		{"memory-idle", "memory beyond key and value, written only, " + large, "B", 150, none, 0, memory(s.large, idle)},
 		{"memory-live", "the same, with a live grant", "B", 220, none, 0, memory(s.large, live)},
 		{"memory-freed", "the same, all held once and free again", "B", 150, none, 0, memory(s.large, live, freed)},
@@ -70,7 +68,7 @@ func rows(s sizes) []row {
 	}
 	if procs > 1 {
 		table = append(table, row{"commit-procs", fmt.Sprintf("commit ÷ F, %s, %d goroutines each", mid, procs), "", 0, none, 0,
-			against(commit.parallel(procs), s.mid, floorSwap.parallel(procs), s.mid)})
+			whole(against(commit.parallel(procs), s.mid, floorSwap.parallel(procs), s.mid))})
 	}
 	return table
 }
