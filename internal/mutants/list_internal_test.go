@@ -16,9 +16,9 @@ func TestListFitsTheCode(t *testing.T) {
 	for _, m := range all {
 		src, err := os.ReadFile(filepath.Join("..", "..", m.file))
 		require.NoError(t, err, m.name)
-		mutated, err := m.apply(string(src))
-		require.NoError(t, err, m.name)
-		require.NotEqual(t, string(src), mutated, m.name)
+		if _, err := m.apply(string(src)); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
 	}
 }
 
