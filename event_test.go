@@ -190,6 +190,20 @@ func TestEventsOfRefusals(t *testing.T) {
 	})
 }
 
+// The holder of an event is that of the grant concerned, also where the grant
+// came as a token, which carries none, or with another label on it.
+func TestEventHolderOfAToken(t *testing.T) {
+	observed(t, func(t *testing.T, s *fenced.Store, j *journal) {
+		a, err := fenced.ParseToken(claim(t, s, "k", "A").Token())
+		require.NoError(t, err)
+		j.take()
+		a = commit(t, s, a, "v")
+		told(t, j, fenced.Event{Kind: fenced.EventCommit, Key: "k", Holder: "A", Version: 1, Generation: 1})
+		remove(t, s, a)
+		told(t, j, fenced.Event{Kind: fenced.EventDelete, Key: "k", Holder: "A", Version: 2, Generation: 1})
+	})
+}
+
 // The error of the event is the one that the caller gets.
 func TestEventCarriesTheError(t *testing.T) {
 	observed(t, func(t *testing.T, s *fenced.Store, j *journal) {

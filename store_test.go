@@ -388,6 +388,16 @@ func TestCloseStopsTimers(t *testing.T) {
 	})
 }
 
+func TestZeroStoreIsClosed(t *testing.T) {
+	for _, call := range calls {
+		t.Run(call.name, func(t *testing.T) {
+			var s fenced.Store
+			g := fenced.NewGrant(fenced.Record{Key: "k", Generation: 1}, 1)
+			exactly(t, call.do(bg, &s, input{key: "k", holder: "A", lease: lease, grant: g}), fenced.ErrClosed)
+		})
+	}
+}
+
 // A store is garbage once its user forgets it, whatever leases ran and whoever
 // waited, if it was closed or nobody waits any more.
 func TestForgottenStoreIsGarbage(t *testing.T) {

@@ -538,6 +538,47 @@ func TestDoAwaitsItsRenewer(t *testing.T) {
 	})
 }
 
+// A panic of the renewer, such as one of OnEvent, ends the work, releases the
+// grant and travels on to the caller of Do.
+func TestPanicOfTheRenewerTravelsOn(t *testing.T) {
+	broken := errors.New("a bug in the observer")
+	bubbleWith(t, fenced.Options{OnEvent: func(e fenced.Event) {
+		if e.Kind == fenced.EventRenew {
+			panic(broken)
+		}
+	}}, func(t *testing.T, s *fenced.Store) {
+		start := time.Now()
+		require.PanicsWithValue(t, broken, func() {
+			_, _ = worker(s, "w").Do(bg, "k", func(ctx context.Context, _ fenced.Grant) ([]byte, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})
+		})
+		require.Less(t, time.Since(start), lease, "the work ended at once")
+		free(t, s, "k")
+	})
+}
+
+// The lease of a claim that waited runs from the grant, and so does the time
+// that its work has.
+func TestDoWaitedClaimHasItsWholeLease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		_, err := s.TryAcquire(bg, "k", "A", 5*lease)
+		require.NoError(t, err)
+		w := worker(s, "w")
+		w.MaxHold = time.Nanosecond // renews nothing
+		_, err = w.Do(bg, "k", func(ctx context.Context, g fenced.Grant) ([]byte, error) {
+			require.NoError(t, ctx.Err())
+			start := time.Now()
+			require.True(t, start.Add(lease).Equal(g.Expires))
+			<-ctx.Done()
+			require.Equal(t, lease, time.Since(start))
+			return nil, fenced.ErrSkip
+		})
+		require.NoError(t, err)
+	})
+}
+
 func TestDoBadInput(t *testing.T) {
 	finished, cancel := context.WithCancel(bg)
 	cancel()
