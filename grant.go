@@ -83,7 +83,7 @@ func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant,
 	err := st.judge(EventRenew, &g, r, &n)
 	if err == nil {
 		h := r.holding
-		h.peak = float32(h.ran(now))
+		h.peak = h.ran(now)
 		h.from, h.until = now, now+int64(lease)
 		st.expiries.file(r)
 		st.arm(r, now)
@@ -214,6 +214,7 @@ func (st *stripe) sweep(now int64, n *notices) (Grant, error) {
 	}
 	var g Grant
 	st.grant(&g, r)
+	st.expiries.drop(r) // or, claimed anew, it would be looked at before others once more
 	st.end(r, Reclaimed, now, r.holding.crowd.next(), n)
 	st.collect()
 	st.check(r)

@@ -47,7 +47,7 @@ type holding struct {
 	holder string
 	from   int64   // when the lease was last set, on the store's clock
 	until  int64   // when it lapses
-	peak   float32 // the largest share of a lease that had run when it was renewed
+	peak   float64 // the largest share of a lease that had run when it was renewed
 	crowd  *crowd  // who waits for the grant to end, nil: nobody ever has
 }
 
@@ -55,7 +55,7 @@ func (h *holding) lapsed(now int64) bool { return now >= h.until }
 
 // ran is the largest share of any of its leases that the grant was held for.
 func (h *holding) ran(now int64) float64 {
-	return max(float64(h.peak), float64(now-h.from)/float64(h.until-h.from))
+	return max(h.peak, float64(now-h.from)/float64(h.until-h.from))
 }
 
 func (r *record) exists() bool { return r.value != nil }

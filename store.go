@@ -174,7 +174,7 @@ func (st *stripe) existing(r *record) (Record, bool) {
 	return v, true
 }
 
-// Stats returns the counts so far, of a closed store too.
+// Stats returns the counts so far, of a closed store those up to then.
 func (s *Store) Stats() Stats {
 	var sum Stats
 	var held shares

@@ -13,7 +13,7 @@ type watcher struct {
 // made under it is cancelled rather than finished for nothing. Its cause
 // ([context.Cause]) is then a [*ConflictError] that says how g ended, or
 // [ErrClosed]. A grant that has ended already, or is foreign or invalid, gives a
-// context that has ended, with the error that a commit would have met as its
+// context that has ended, with the error that a release would have met as its
 // cause. The lease does not end it: a lapsed grant may still commit. Call the
 // function when done, as with any context.
 func (s *Store) Context(ctx context.Context, g Grant) (context.Context, context.CancelFunc) {
