@@ -252,3 +252,15 @@ func TestHeld(t *testing.T) {
 		})
 	})
 }
+
+// "Max is exact", says Distribution.
+func TestHeldMaxIsExactAfterARenewal(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		g := claim(t, s, "k", "A")
+		time.Sleep(lease * 7 / 10)
+		g, err := s.Renew(bg, g, lease)
+		require.NoError(t, err)
+		release(t, s, g)
+		require.InDelta(t, 0.7, s.Stats().Held.Max, 1e-9)
+	})
+}
