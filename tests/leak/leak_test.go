@@ -92,22 +92,22 @@ func TestContexts(t *testing.T) {
 	g := claim()
 	ctx, cancel := store.Context(custom{parent}, g)
 	cancel()
-	<-ctx.Done()
+	require.Error(t, ctx.Err())
 
 	ctx, cancel = store.Context(custom{parent}, g)
 	require.NoError(t, store.Release(background, g))
-	<-ctx.Done()
+	require.Error(t, ctx.Err())
 	cancel()
 
 	g = claim()
 	ctx, cancel = store.Context(custom{parent}, g)
 	_, err := store.Reclaim(background, key, g.Generation)
 	require.NoError(t, err)
-	<-ctx.Done()
+	require.Error(t, ctx.Err())
 	cancel()
 
 	ctx, cancel = store.Context(custom{parent}, g) // has ended
-	<-ctx.Done()
+	require.Error(t, ctx.Err())
 	cancel()
 
 	g = claim()
