@@ -125,5 +125,5 @@ func (st *stripe) refuseSwap(kind EventKind, presented *Record, r *record, value
 		reasons = heldAndMoved
 		st.count.RefusedHeld++
 	}
-	return st.refuse(kind, presented, value, reasons, n)
+	return st.refuse(kind, presented, r, value, reasons, n)
 }

@@ -50,7 +50,7 @@ func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []by
 	var n notices
 	var err error
 	if !st.admits(g, r) {
-		r, err = st.refuseWrite(kind, g, value, &n)
+		r, err = st.refuseWrite(kind, g, r, value, &n)
 	}
 	if err != nil {
 		*g = Grant{}
@@ -83,12 +83,14 @@ func (st *stripe) apply(g *Grant, r *record, value []byte) {
 }
 
 // lock returns the record of g, nil if the store has none, and its stripe
-// locked. A grant that remembers its record needs no look-up; that record may
-// have left the store since, and holds nothing then.
+// locked. A grant that remembers its record needs no look-up.
 func (s *Store) lock(g *Grant) (*stripe, *record) {
 	if r := g.at; r != nil && r.stripe.store == s && r.key == g.Key {
 		r.stripe.mu.Lock()
-		return r.stripe, r
+		if r.generation != 0 {
+			return r.stripe, r
+		}
+		r.stripe.mu.Unlock() // r was collected; there may be another by now
 	}
 	st, hash := s.at(g.Key)
 	st.mu.Lock()
@@ -118,15 +120,14 @@ func (st *stripe) usable(g *Grant) error {
 
 // refuseWrite says why g may not write. In report-only mode, where the fence
 // alone is in the way, it returns instead the record to write to.
-func (st *stripe) refuseWrite(kind EventKind, g *Grant, value []byte, n *notices) (*record, error) {
+func (st *stripe) refuseWrite(kind EventKind, g *Grant, r *record, value []byte, n *notices) (*record, error) {
 	if err := st.usable(g); err != nil {
 		return nil, err
 	}
 	_, hash := st.store.at(g.Key)
-	r := st.records.find(g.Key, hash)
 	var reasons []error
 	switch isMoved := st.view(g.Key, r).Version != g.Version; {
-	case g.nonce != nonce(hash, g.Generation):
+	case g.nonce != nonce(hash, g.Generation): // this store never issued it
 		reasons = foreign
 	case isMoved && r.holds(g):
 		reasons = moved
@@ -136,7 +137,7 @@ func (st *stripe) refuseWrite(kind EventKind, g *Grant, value []byte, n *notices
 		st.count.RefusedBoth++
 	case st.store.reportOnly:
 		st.count.WouldRefuse++
-		n.waived = st.conflict(kind.String(), &g.Record, stale)
+		n.waived = st.conflict(kind.String(), &g.Record, r, stale)
 		if r == nil {
 			r = st.add(g.Key, hash)
 		}
@@ -145,7 +146,7 @@ func (st *stripe) refuseWrite(kind EventKind, g *Grant, value []byte, n *notices
 		reasons = stale
 		st.count.RefusedGeneration++
 	}
-	return nil, st.refuse(kind, &g.Record, value, reasons, n)
+	return nil, st.refuse(kind, &g.Record, r, value, reasons, n)
 }
 
 // judge says why the call of the given kind, which reads no version, may not be
@@ -157,7 +158,7 @@ func (st *stripe) judge(kind EventKind, g *Grant, r *record, n *notices) error {
 	if err := st.usable(g); err != nil {
 		return err
 	}
-	return st.refuse(kind, &g.Record, nil, st.against(g), n)
+	return st.refuse(kind, &g.Record, r, nil, st.against(g), n)
 }
 
 // against returns what speaks against g, which is not current.
@@ -169,18 +170,17 @@ func (st *stripe) against(g *Grant) []error {
 }
 
 // refuse returns the refusal of a call, and notes it.
-func (st *stripe) refuse(kind EventKind, presented *Record, value []byte, reasons []error, n *notices) error {
-	err := st.conflict(kind.String(), presented, reasons)
+func (st *stripe) refuse(kind EventKind, presented *Record, r *record, value []byte, reasons []error, n *notices) error {
+	err := st.conflict(kind.String(), presented, r, reasons)
 	if st.store.onEvent != nil {
 		st.note(n, Event{Kind: kind, Key: presented.Key, Holder: presented.Holder, Generation: presented.Generation, Err: err, Value: copyOf(value)})
 	}
 	return err
 }
 
-// conflict sets what the caller came with against the record as it stands.
-func (st *stripe) conflict(op string, presented *Record, reasons []error) *ConflictError {
-	_, hash := st.store.at(presented.Key)
-	r := st.records.find(presented.Key, hash)
+// conflict sets what the caller came with against the record as it stands, r,
+// nil if not seen before.
+func (st *stripe) conflict(op string, presented *Record, r *record, reasons []error) *ConflictError {
 	e := &ConflictError{Op: op, Key: presented.Key, Presented: *presented, Current: st.view(presented.Key, r), Reasons: reasons}
 	e.Presented.Value = nil
 	if r != nil && r.ended != EndingUnknown && presented.Generation+1 == r.generation && reasons[0] != ErrForeignGrant {

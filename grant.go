@@ -57,7 +57,7 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 	r, err := st.claim(&c, key, hash)
 	if err == errWait {
 		st.count.RefusedHeld++
-		err = st.refuse(EventAcquire, &Record{Key: key, Holder: holder}, nil, held, &c.notices)
+		err = st.refuse(EventAcquire, &Record{Key: key, Holder: holder}, r, nil, held, &c.notices)
 	}
 	st.check(r)
 	st.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Recor
 		v.Value = copyOf(r.value)
 		st.collect()
 	} else {
-		err = st.refuse(EventReclaim, &Record{Key: key, Generation: seen}, nil, stale, &n)
+		err = st.refuse(EventReclaim, &Record{Key: key, Generation: seen}, r, nil, stale, &n)
 	}
 	st.check(r)
 	st.mu.Unlock()
@@ -326,7 +326,7 @@ func (st *stripe) end(r *record, how Ending, now int64, to *waiter, n *notices) 
 	}
 	if watchers != nil {
 		was := Record{Key: r.key, Version: r.version, Generation: r.generation - 1, Holder: holder}
-		n.gone, n.cause = watchers, st.conflict(how.op(), &was, stale)
+		n.gone, n.cause = watchers, st.conflict(how.op(), &was, r, stale)
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *Store) Context(ctx context.Context, g Grant) (context.Context, context.
 	if err == nil && r.holds(&g) {
 		r.holding.gather().watch(w)
 	} else if err == nil {
-		err = st.conflict("context", &g.Record, st.against(&g))
+		err = st.conflict("context", &g.Record, r, st.against(&g))
 	}
 	st.check(r)
 	st.mu.Unlock()
