@@ -52,21 +52,20 @@ $(GOLANGCI):
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (10s).
 	@$(call each,go list ./... | while read -r package; do \
-		targets=$$(go test -list '^Fuzz' $$package | awk '/^Fuzz/'); \
+		targets=$$(go test -list '^Fuzz' $$package | awk '/^Fuzz/') || exit 1; \
 		for target in $$targets; do \
 			echo "fuzz $$package $$target"; \
-			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package </dev/null; \
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package </dev/null || exit 1; \
 		done; \
 	done)
 
 .PHONY: ci-random
 ci-random: ## Random histories from a fresh seed, printed, and a short fuzz. SEED=, CHECKS=.
-	@seed=$(if $(SEED),$(SEED),$$(date +%s%N)); \
-	$(call each,packages=$$(go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | awk '/ pgregory.net\/rapid( |$$)/ {print $$1}'); \
-	for package in $$packages; do \
-		echo "random $$package: make ci-random SEED=$$seed CHECKS=$(CHECKS)"; \
-		go test -count=1 $(TESTFLAGS) $$package -rapid.seed=$$seed -rapid.checks=$(CHECKS); \
-	done)
+	@seed=$(or $(SEED),$$(date +%s%N)); \
+	echo "random: make ci-random SEED=$$seed CHECKS=$(CHECKS)"; \
+	cd tests; \
+	FENCED_SEED=$$seed go test -count=1 $(TESTFLAGS) ./linear ./stress; \
+	go test -count=1 $(TESTFLAGS) ./random -rapid.seed=$$seed -rapid.checks=$(CHECKS)
 	@$(MAKE) fuzz FUZZTIME=$(FUZZTIME)
 
 .PHONY: mutants

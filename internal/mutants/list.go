@@ -9,12 +9,12 @@ import (
 
 // mutation is one way to break the library, and the test that must notice.
 type mutation struct {
-	name string
-	file string // to be mutated, relative to the root of the repository
-	dir  string // of the package whose test must fail, likewise
-	test string // its name, with subtests behind slashes
-	race bool   // the test runs under the race detector
-	hang bool   // not to end in time is to fail, too
+	name   string
+	file   string // to be mutated, relative to the root of the repository
+	dir    string // of the package whose test must fail, likewise
+	test   string // its name, with subtests behind slashes
+	checks bool   // the invariants are checked after every mutation of the store
+	hang   bool   // not to end in time is to fail, too
 
 	hunks []hunk
 }
@@ -26,7 +26,7 @@ type hunk struct{ old, new string }
 //
 //	mutant NAME
 //	in FILE
-//	test DIR TEST [race] [hang]
+//	test DIR TEST [invariants] [hang]
 //
 // and then lines as in a diff: "-" goes, "+" comes, " " stays and tells where.
 // A line "@@" starts another place in the same file. A blank line ends the
@@ -103,8 +103,8 @@ func (m *mutation) take(line string) error {
 		m.dir, m.test = path.Clean(words[1]), words[2]
 		for _, flag := range words[3:] {
 			switch flag {
-			case "race":
-				m.race = true
+			case "invariants":
+				m.checks = true
 			case "hang":
 				m.hang = true
 			default:

@@ -27,7 +27,7 @@ var list string
 // patience is how long a test may take, and a test that is to hang.
 const (
 	patience      = 60 * time.Second
-	patienceHangs = 15 * time.Second
+	patienceHangs = 10 * time.Second
 )
 
 func main() {
@@ -133,7 +133,7 @@ func control(t *tree, mutations []mutation) error {
 	seen := map[string]bool{}
 	for _, m := range mutations {
 		m.hang = false
-		id := fmt.Sprint(m.dir, m.test, m.race)
+		id := fmt.Sprint(m.dir, m.test, m.checks)
 		if seen[id] {
 			continue
 		}
@@ -226,8 +226,8 @@ func (t *tree) test(m *mutation) outcome {
 	dir := filepath.Join(t.root, m.dir)
 	binary := filepath.Join(t.root, ".test")
 	build := []string{"test", "-c", "-trimpath", "-ldflags=-s -w", "-o", binary}
-	if m.race {
-		build = append(build, "-race")
+	if m.checks {
+		build = append(build, "-tags=invariants")
 	}
 	if out, err := command(dir, 10*patience, "go", append(build, ".")...); err != nil {
 		return outcome{why: "does not compile", detail: out}
