@@ -32,14 +32,14 @@ func (s *Store) CompareAndDelete(ctx context.Context, key string, version Versio
 // holds key and version, to the record as written, or to the zero Record where
 // it fails.
 func (s *Store) swap(ctx context.Context, kind EventKind, v *Record, value []byte) error {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		*v = Record{}
 		return err
 	}
 	if value == nil && kind == EventCompareAndSwap {
 		value = []byte{}
 	}
-	st, hash := s.at(v.Key)
+	st, hash := s.locate(v.Key)
 	st.mu.Lock()
 	r := st.records.find(v.Key, hash)
 	if r == nil || !st.admitsSwap(r, v.Version) || s.onEvent != nil {

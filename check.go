@@ -18,8 +18,8 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// live returns why a call under ctx may not begin, if anything.
-func live(ctx context.Context) error {
+// checkContext returns why a call under ctx may not begin, if anything.
+func checkContext(ctx context.Context) error {
 	if ctx == nil {
 		return errNoContext
 	}
@@ -60,7 +60,7 @@ func checkLabel(what, s string, most int) error {
 // checkClaim checks what Acquire and TryAcquire are called with, but for the key,
 // which needs no check where the store knows it.
 func checkClaim(ctx context.Context, holder string, lease time.Duration) error {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	if err := CheckHolder(holder); err != nil {

@@ -1,6 +1,7 @@
 package fenced_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -166,4 +167,18 @@ func TestEndingReads(t *testing.T) {
 		require.Equal(t, want, ending.String())
 	}
 	require.Zero(t, fenced.EndingUnknown)
+}
+
+// What a caller does to the reasons of one refusal is not seen in another.
+func TestIsolationOfReasons(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		claim(t, s, "k", "A")
+		_, err := s.TryAcquire(bg, "k", "B", lease)
+		var refused *fenced.ConflictError
+		require.ErrorAs(t, err, &refused)
+		refused.Unwrap()[0] = context.Canceled
+		refused.Reasons = append(refused.Reasons, context.Canceled)
+		_, err = s.TryAcquire(bg, "k", "C", lease)
+		exactly(t, err, fenced.ErrGrantHeld)
+	})
 }

@@ -54,7 +54,7 @@ func (h *expiries) leave(r *record, held int) {
 	if int(r.filed) == len(*h) {
 		h.drop(r)
 	}
-	if len(*h) > 2*held+few {
+	if len(*h) > 2*held+maxSlack {
 		h.prune(held)
 	}
 }

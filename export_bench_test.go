@@ -11,7 +11,7 @@ func (s *Store) CommitUnfenced(ctx context.Context, g Grant, value []byte) (Gran
 
 // commitUnfenced is commit but for one condition. TestUnfencedTwin keeps it so.
 func (s *Store) commitUnfenced(ctx context.Context, kind EventKind, g *Grant, value []byte) error {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		*g = Grant{}
 		return err
 	}

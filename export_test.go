@@ -12,13 +12,13 @@ func Filed(s *Store) int {
 
 // Lock returns which of the locks of s guards the record of key.
 func Lock(s *Store, key string) int {
-	_, hash := s.at(key)
+	_, hash := s.locate(key)
 	return int(hash % stripes)
 }
 
 // Waiting returns the number of claimants in the queue for key.
 func Waiting(s *Store, key string) int {
-	st, hash := s.at(key)
+	st, hash := s.locate(key)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	r := st.records.find(key, hash)
@@ -35,7 +35,7 @@ func Waiting(s *Store, key string) int {
 // Watching returns the number of contexts that the end of the grant of key
 // would end.
 func Watching(s *Store, key string) int {
-	st, hash := s.at(key)
+	st, hash := s.locate(key)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	n := 0
@@ -77,7 +77,7 @@ func Collide(hash uint64, keys []string, absent string) (found []string, foundAb
 // Damages names, has them checked, and mends it again. It returns what the
 // check panicked with.
 func Damage(s *Store, key, how string) (broken any) {
-	st, hash := s.at(key)
+	st, hash := s.locate(key)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	r := st.records.find(key, hash)
@@ -119,12 +119,12 @@ var Damages = map[string]func(*stripe, *record) func(){
 	"contexts not doubled": func(_ *stripe, r *record) func() { return swapped(&r.holding.crowd.watchers.next.prev, nil) },
 	"context of another":   func(_ *stripe, r *record) func() { return swapped(&r.holding.crowd.watchers.crowd, nil) },
 	"under another key": func(st *stripe, r *record) func() {
-		_, hash := st.store.at("another")
+		_, hash := st.store.locate("another")
 		st.records[hash] = r
 		return func() { delete(st.records, hash) }
 	},
 	"gone and filed": func(st *stripe, r *record) func() {
-		_, hash := st.store.at(r.key)
+		_, hash := st.store.locate(r.key)
 		delete(st.records, hash)
 		return func() { st.records[hash] = r }
 	},

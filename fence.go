@@ -28,7 +28,7 @@ func (s *Store) Delete(ctx context.Context, g Grant) (Grant, error) {
 // the zero Grant where it fails. It stands apart so that the two are inlined and
 // a grant is not copied to and fro.
 func (s *Store) commit(ctx context.Context, kind EventKind, g *Grant, value []byte) error {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		*g = Grant{}
 		return err
 	}
@@ -48,9 +48,9 @@ func (s *Store) commit(ctx context.Context, kind EventKind, g *Grant, value []by
 // It unlocks st.
 func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []byte) error {
 	var n notices
-	var err error
+	var waived, err error
 	if !st.admits(g, r) {
-		r, err = st.refuseWrite(kind, g, r, value, &n)
+		r, waived, err = st.refuseWrite(kind, g, r, value, &n)
 	}
 	if err != nil {
 		*g = Grant{}
@@ -60,7 +60,10 @@ func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []by
 			if r.holds(g) {
 				holder = r.holding.holder // a grant from a token has no label
 			}
-			st.note(&n, Event{Kind: kind, Key: r.key, Holder: holder, Version: r.version + 1, Generation: g.Generation, Err: n.waived})
+			st.note(&n, Event{
+				Kind: kind, Key: r.key, Holder: holder,
+				Version: r.version + 1, Generation: g.Generation, Err: waived,
+			})
 		}
 		st.apply(g, r, value)
 	}
@@ -92,7 +95,7 @@ func (s *Store) lock(g *Grant) (*stripe, *record) {
 		}
 		r.stripe.mu.Unlock() // r was collected; there may be another by now
 	}
-	st, hash := s.at(g.Key)
+	st, hash := s.locate(g.Key)
 	st.mu.Lock()
 	return st, st.records.find(g.Key, hash)
 }
@@ -118,16 +121,19 @@ func (st *stripe) usable(g *Grant) error {
 	return CheckGrant(*g)
 }
 
-// refuseWrite says why g may not write. In report-only mode, where the fence
-// alone is in the way, it returns instead the record to write to.
-func (st *stripe) refuseWrite(kind EventKind, g *Grant, r *record, value []byte, n *notices) (*record, error) {
+// refuseWrite returns why g may not write. In report-only mode, where the fence
+// alone is in the way, it returns instead the record to write to, and the
+// refusal that is waived.
+func (st *stripe) refuseWrite(
+	kind EventKind, g *Grant, r *record, value []byte, n *notices,
+) (to *record, waived, err error) {
 	if err := st.usable(g); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	_, hash := st.store.at(g.Key)
+	_, hash := st.store.locate(g.Key)
 	var reasons []error
 	switch isMoved := st.view(g.Key, r).Version != g.Version; {
-	case g.nonce != nonce(hash, g.Generation): // this store never issued it
+	case g.nonce != st.store.nonce(hash, g.Generation): // this store never issued it
 		reasons = foreign
 	case isMoved && r.holds(g):
 		reasons = moved
@@ -137,16 +143,16 @@ func (st *stripe) refuseWrite(kind EventKind, g *Grant, r *record, value []byte,
 		st.count.RefusedBoth++
 	case st.store.reportOnly:
 		st.count.WouldRefuse++
-		n.waived = st.conflict(kind.String(), &g.Record, r, stale)
+		waived = st.conflict(kind.String(), &g.Record, r, stale)
 		if r == nil {
 			r = st.add(g.Key, hash)
 		}
-		return r, nil
+		return r, waived, nil
 	default:
 		reasons = stale
 		st.count.RefusedGeneration++
 	}
-	return nil, st.refuse(kind, &g.Record, r, value, reasons, n)
+	return nil, nil, st.refuse(kind, &g.Record, r, value, reasons, n)
 }
 
 // judge says why the call of the given kind, which reads no version, may not be
@@ -163,17 +169,22 @@ func (st *stripe) judge(kind EventKind, g *Grant, r *record, n *notices) error {
 
 // against returns what speaks against g, which is not current.
 func (st *stripe) against(g *Grant) []error {
-	if _, hash := st.store.at(g.Key); g.nonce != nonce(hash, g.Generation) {
+	if _, hash := st.store.locate(g.Key); g.nonce != st.store.nonce(hash, g.Generation) {
 		return foreign // this store never issued it
 	}
 	return stale
 }
 
 // refuse returns the refusal of a call, and notes it.
-func (st *stripe) refuse(kind EventKind, presented *Record, r *record, value []byte, reasons []error, n *notices) error {
+func (st *stripe) refuse(
+	kind EventKind, presented *Record, r *record, value []byte, reasons []error, n *notices,
+) error {
 	err := st.conflict(kind.String(), presented, r, reasons)
 	if st.store.onEvent != nil {
-		st.note(n, Event{Kind: kind, Key: presented.Key, Holder: presented.Holder, Generation: presented.Generation, Err: err, Value: copyOf(value)})
+		st.note(n, Event{
+			Kind: kind, Key: presented.Key, Holder: presented.Holder,
+			Generation: presented.Generation, Err: err, Value: copyOf(value),
+		})
 	}
 	return err
 }
@@ -181,10 +192,15 @@ func (st *stripe) refuse(kind EventKind, presented *Record, r *record, value []b
 // conflict sets what the caller came with against the record as it stands, r,
 // nil if not seen before.
 func (st *stripe) conflict(op string, presented *Record, r *record, reasons []error) *ConflictError {
-	e := &ConflictError{Op: op, Key: presented.Key, Presented: *presented, Current: st.view(presented.Key, r), Reasons: reasons}
+	e := &struct {
+		ConflictError
+		reasons [2]error // with it, so that a refusal costs one allocation
+	}{}
+	e.Op, e.Key, e.Presented, e.Current = op, presented.Key, *presented, st.view(presented.Key, r)
 	e.Presented.Value = nil
+	e.Reasons = append(e.reasons[:0], reasons...)
 	if r != nil && r.ended != EndingUnknown && presented.Generation+1 == r.generation && reasons[0] != ErrForeignGrant {
-		e.Ended, e.EndedAt = r.ended, st.store.time(r.endedAt)
+		e.Ended, e.EndedAt = r.ended, st.store.timeAt(r.endedAt)
 	}
-	return e
+	return &e.ConflictError
 }

@@ -10,10 +10,10 @@ import (
 // may be copied, stored and sent (see [Grant.Token]). Its Record is that of the
 // claim, or of the last commit under the grant.
 //
-// What counts of it is Key, Version, Generation and an unexported nonce, which
-// only the store that issued it can have made for this key and generation. The
-// zero Grant, and one that any of these was taken from, is refused by every
-// store. Version may be set to one that was read since.
+// What counts of it is Key, Version, Generation and an unexported nonce, by which
+// the store knows that it issued a grant for this key and generation. The zero
+// Grant, and one that any of these was taken from, is refused by every store.
+// Version may be set to one that was read since.
 type Grant struct {
 	Record
 	nonce uint64
@@ -32,15 +32,19 @@ func NewGrant(r Record, nonce uint64) Grant { return Grant{Record: r, nonce: non
 func (g Grant) Nonce() uint64 { return g.nonce }
 
 // nonce is that of the grant of generation n of the record whose key has the
-// given hash. The hash is seeded by the store, so the nonce speaks for store,
-// key and generation alike, and of any grant it can be told whether this store
-// issued it, though it keeps no trace of those that have ended. The mixing is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014),
-// a bijection: no two generations of a record share a nonce.
-func nonce(hash uint64, n Generation) uint64 {
+// given hash. Hash and secret are the store's own, so it speaks for store, key
+// and generation alike, and of any grant it can be told whether this store
+// issued it, though no trace is kept of those that have ended. It is hard to
+// guess by accident, and no signature.
+//
+// The mixing is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014), a
+// bijection, so no two generations of a record share a nonce; but for 0, which
+// no grant has and 1 stands in for.
+func (s *Store) nonce(hash uint64, n Generation) uint64 {
 	z := hash + uint64(n)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return max(z^z>>31, 1)
+	return max(z^z>>31^s.secret, 1)
 }
 
 // TryAcquire claims the record of key for lease, or returns [ErrGrantHeld] at
@@ -52,7 +56,7 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 		return Grant{}, err
 	}
 	c := claim{holder: holder, lease: lease}
-	st, hash := s.at(key)
+	st, hash := s.locate(key)
 	st.mu.Lock()
 	r, err := st.claim(&c, key, hash)
 	if err == errWait {
@@ -71,7 +75,7 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 // After an error the lease is as it was. Errors: [ErrStaleReadGeneration],
 // [ErrForeignGrant], [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant, error) {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return Grant{}, err
 	}
 	if err := CheckLease(lease); err != nil {
@@ -91,7 +95,7 @@ func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant,
 		if s.onEvent != nil {
 			st.note(&n, Event{Kind: EventRenew, Key: r.key, Holder: h.holder, Generation: r.generation})
 		}
-		g.Expires = s.time(h.until)
+		g.Expires = s.timeAt(h.until)
 	}
 	st.check(r)
 	st.mu.Unlock()
@@ -107,7 +111,7 @@ func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant,
 // ended already is refused with [ErrStaleReadGeneration]. Errors: that,
 // [ErrForeignGrant], [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) Release(ctx context.Context, g Grant) error {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	now := s.now()
@@ -133,13 +137,13 @@ func (s *Store) Release(ctx context.Context, g Grant) error {
 // nothing and returns [ErrStaleReadGeneration]. Other errors: [ErrInvalid],
 // [ErrClosed], that of ctx.
 func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Record, error) {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return Record{}, err
 	}
 	if err := CheckKey(key); err != nil {
 		return Record{}, err
 	}
-	st, hash := s.at(key)
+	st, hash := s.locate(key)
 	now := s.now()
 	var n notices
 	st.mu.Lock()
@@ -170,7 +174,7 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Recor
 // alone. It takes time in proportion to what has lapsed. Where ctx ends or the
 // store is closed midway, the grants ended so far come with the error.
 func (s *Store) ReclaimExpired(ctx context.Context, limit int) ([]Grant, error) {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
 	now := s.now()
@@ -250,6 +254,7 @@ func (st *stripe) claim(c *claim, key string, hash uint64) (*record, error) {
 	}
 	now := st.store.now()
 	if r.holding != nil {
+		st.arm(r, now) // head may have passed over the last to wait
 		if !r.holding.lapsed(now) {
 			return r, errWait
 		}
@@ -273,7 +278,7 @@ func (st *stripe) claim(c *claim, key string, hash uint64) (*record, error) {
 func (st *stripe) issue(c *claim, r *record, hash uint64, now int64) {
 	h := r.holding
 	h.holder, h.from, h.until, h.peak = c.holder, now, now+int64(c.lease), 0
-	r.nonce = nonce(hash, r.generation)
+	r.nonce = st.store.nonce(hash, r.generation)
 	st.expiries.file(r)
 	st.count.Grants++
 	if st.store.onEvent != nil {
@@ -310,7 +315,7 @@ func (st *stripe) end(r *record, how Ending, now int64, to *waiter, n *notices) 
 	r.generation++
 	r.ended, r.endedAt = how, now
 	if to != nil {
-		_, hash := st.store.at(r.key)
+		_, hash := st.store.locate(r.key)
 		st.issue(&to.claim, r, hash, now)
 		n.woken = to
 		st.arm(r, now)
@@ -332,7 +337,7 @@ func (st *stripe) end(r *record, how Ending, now int64, to *waiter, n *notices) 
 
 // keep puts h by for the next claim.
 func (st *stripe) keep(h *holding) {
-	if len(st.spare) < few {
+	if len(st.spare) < maxSpare {
 		h.holder = ""
 		st.spare = append(st.spare, h)
 	}

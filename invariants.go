@@ -110,7 +110,7 @@ func (c *crowd) check(r *record) {
 }
 
 func (st *stripe) find(key string) *record {
-	_, hash := st.store.at(key)
+	_, hash := st.store.locate(key)
 	return st.records.find(key, hash)
 }
 

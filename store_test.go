@@ -475,3 +475,40 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	require.Equal(t, workers*rounds, written)
 }
+
+// unruly is a parent that panics when the context below it is cancelled.
+type unruly struct {
+	context.Context
+	armed *bool
+}
+
+func (c unruly) Value(key any) any {
+	if *c.armed {
+		panic("unruly")
+	}
+	return c.Context.Value(key)
+}
+
+// Close closes all of the store, whatever the contexts do that it ends.
+func TestCloseUnderAContextThatPanics(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		armed := false
+		var waiting []<-chan outcome
+		for i := range 20 {
+			key := fmt.Sprint(i)
+			parent, end := context.WithCancel(bg)
+			defer end()
+			_, cancel := s.Context(unruly{parent, &armed}, claim(t, s, key, "A"))
+			defer cancel()
+			waiting = append(waiting, acquire(bg, s, key, "B", lease))
+		}
+		armed = true
+		require.Panics(t, func() { _ = s.Close() })
+		armed = false
+		for i, w := range waiting {
+			failed(t, w, fenced.ErrClosed)
+			_, err := s.Read(bg, fmt.Sprint(i))
+			exactly(t, err, fenced.ErrClosed)
+		}
+	})
+}

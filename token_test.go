@@ -201,3 +201,38 @@ func FuzzToken(f *testing.F) {
 		require.Error(t, err, "a store that issued no grant takes none")
 	})
 }
+
+// Nonces are no counter: from one grant that of the next cannot be computed by
+// undoing what the mixing does. It takes the store's secret.
+func TestFailClosedAgainstComputedNonces(t *testing.T) {
+	inverse := func(a uint64) uint64 { // of odd a, modulo 2^64, by Newton
+		x := a
+		for range 6 {
+			x *= 2 - a*x
+		}
+		return x
+	}
+	unshift := func(z uint64, by uint) uint64 {
+		x := z
+		for range 8 {
+			x = z ^ x>>by
+		}
+		return x
+	}
+	const m1, m2, step = 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0x9e3779b97f4a7c15
+	next := func(z uint64) uint64 {
+		z = unshift(unshift(z, 31)*inverse(m2), 27) * inverse(m1)
+		z = unshift(z, 30) + step
+		z = (z ^ z>>30) * m1
+		z = (z ^ z>>27) * m2
+		return z ^ z>>31
+	}
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		a := claim(t, s, "k", "A")
+		release(t, s, a)
+		claim(t, s, "k", "B")
+		forged := fenced.NewGrant(read(t, s, "k"), next(a.Nonce()))
+		_, err := s.Commit(bg, forged, []byte("forged"))
+		exactly(t, err, fenced.ErrForeignGrant)
+	})
+}

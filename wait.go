@@ -1,6 +1,7 @@
 package fenced
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -38,7 +39,7 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 	}
 	c := claim{holder: holder, lease: lease}
 	done := ctx.Done()
-	st, hash := s.at(key)
+	st, hash := s.locate(key)
 	st.mu.Lock()
 	r, err := st.claim(&c, key, hash)
 	if err != errWait {
@@ -58,7 +59,7 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 	case <-w.ready:
 	case <-done:
 		if st.leave(w) {
-			return Grant{}, ctx.Err()
+			return Grant{}, cmp.Or(ctx.Err(), context.Canceled)
 		}
 		<-w.ready // served before ctx ended
 	}
@@ -205,6 +206,8 @@ func (st *stripe) ring(c *crowd) {
 			st.arm(c.r, now)
 		}
 		st.check(c.r)
+	} else if c.rings != 0 {
+		c.timer.Reset(time.Duration(c.rings - now))
 	}
 	st.mu.Unlock()
 	st.store.send(&n)

@@ -381,3 +381,36 @@ func TestAcquireDoesNotCountAsRefused(t *testing.T) {
 		require.Zero(t, s.Stats().RefusedHeld)
 	})
 }
+
+// A claimant whose context has ended, and who has not left yet, is passed over
+// by whoever comes meanwhile, and leaves nothing behind either.
+func TestDeadClaimantIsPassedOver(t *testing.T) {
+	for range 50 {
+		bubble(t, func(t *testing.T, s *fenced.Store) {
+			a := claim(t, s, "k", "A")
+			ctx, cancel := context.WithCancel(bg)
+			b := acquire(ctx, s, "k", "B", lease)
+			cancel()
+			_, err := s.TryAcquire(bg, "k", "C", lease)
+			exactly(t, err, fenced.ErrGrantHeld)
+			failed(t, b, context.Canceled)
+			release(t, s, a)
+			release(t, s, claim(t, s, "k", "C"))
+		})
+	}
+}
+
+// endsSilently is a context that is done and has no error, as none should be.
+type endsSilently struct{ context.Context }
+
+func (endsSilently) Err() error { return nil }
+
+func TestContextThatEndsWithoutAnError(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		claim(t, s, "k", "A")
+		ctx, cancel := context.WithCancel(bg)
+		b := acquire(endsSilently{ctx}, s, "k", "B", lease)
+		cancel()
+		failed(t, b, context.Canceled)
+	})
+}

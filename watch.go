@@ -18,7 +18,9 @@ type watcher struct {
 // function when done, as with any context.
 func (s *Store) Context(ctx context.Context, g Grant) (context.Context, context.CancelFunc) {
 	if ctx == nil {
-		ctx = context.Background()
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(errNoContext)
+		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watcher{cancel: cancel}
@@ -62,7 +64,7 @@ func (c *crowd) unwatch(w *watcher) {
 	if w.next != nil {
 		w.next.prev = w.prev
 	}
-	w.crowd = nil
+	w.prev, w.next, w.crowd = nil, nil, nil
 }
 
 // disperse empties the list of watchers and returns it, chained.

@@ -754,3 +754,89 @@ func TestWorkerIsShared(t *testing.T) {
 		require.Equal(t, "xxxxxxxxxx", string(read(t, s, "b").Value))
 	})
 }
+
+// slowToClaim answers a claim long after the lease has begun.
+type slowToClaim struct {
+	fenced.Backend
+	by time.Duration
+}
+
+func (b slowToClaim) TryAcquire(ctx context.Context, key, holder string, lease time.Duration) (fenced.Grant, error) {
+	g, err := b.Backend.TryAcquire(ctx, key, holder, lease)
+	time.Sleep(b.by)
+	return g, err
+}
+
+// The first renewal too is due a third of the lease after the lease began, and
+// not after the reply came.
+func TestDoRenewsInTimeAfterASlowClaim(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		w := fenced.Worker{Backend: slowToClaim{s, lease * 8 / 10}, Name: "A", Lease: lease}
+		_, err := w.Do(bg, "k", func(ctx context.Context, _ fenced.Grant) ([]byte, error) {
+			time.Sleep(2 * lease)
+			return nil, ctx.Err()
+		})
+		require.NoError(t, err)
+	})
+}
+
+// hangsOnce lets the first renewal hang until its context ends.
+type hangsOnce struct {
+	fenced.Backend
+	renewals *int
+}
+
+func (b hangsOnce) Renew(ctx context.Context, g fenced.Grant, lease time.Duration) (fenced.Grant, error) {
+	if *b.renewals++; *b.renewals == 1 {
+		<-ctx.Done()
+		return fenced.Grant{}, ctx.Err()
+	}
+	return b.Backend.Renew(ctx, g, lease)
+}
+
+// A renewal that hangs is given up while there is time for another.
+func TestDoOutlivesAHungRenewal(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		renewals := 0
+		w := fenced.Worker{Backend: hangsOnce{s, &renewals}, Name: "A", Lease: lease}
+		_, err := w.Do(bg, "k", func(ctx context.Context, _ fenced.Grant) ([]byte, error) {
+			time.Sleep(3 * lease)
+			return nil, ctx.Err()
+		})
+		require.NoError(t, err)
+		require.Greater(t, renewals, 1)
+	})
+}
+
+// No key that Run has taken from a queue goes unmentioned.
+func TestRunMentionsTheKeyAtWhichItsContextEnded(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		ctx, cancel := context.WithCancel(bg)
+		w := fenced.Worker{Backend: s, Name: "A"}
+		keys := func(yield func(string) bool) {
+			cancel()
+			_ = yield("k") && yield("never")
+		}
+		err := w.Run(ctx, keys, func(context.Context, fenced.Grant) ([]byte, error) { return nil, nil })
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, `"k"`)
+		require.NotContains(t, err.Error(), "never")
+	})
+}
+
+// Another store that work found closed does not stop Run.
+func TestRunGoesOnWhereAnotherStoreIsClosed(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		other := fenced.NewStore(fenced.Options{})
+		require.NoError(t, other.Close())
+		runs := 0
+		w := fenced.Worker{Backend: s, Name: "A"}
+		err := w.Run(bg, slices.Values([]string{"a", "b"}), func(ctx context.Context, _ fenced.Grant) ([]byte, error) {
+			runs++
+			_, err := other.Read(ctx, "x")
+			return nil, err
+		})
+		require.ErrorIs(t, err, fenced.ErrClosed)
+		require.Equal(t, 2, runs)
+	})
+}
