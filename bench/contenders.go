@@ -55,11 +55,14 @@ func unseen(n int) []seen {
 	return records
 }
 
-// floorOf returns a floor of n records, each written once.
+// floorOf returns a floor of n records, each written once. The writers of all
+// that follows come with keys of their own, as they do in life, where a key
+// arrives in a request or a row and is not the string that the map has stored.
 func floorOf(n int) (*floor, []seen) {
 	f, records := newFloor(), unseen(n)
 	for i := range records {
 		f.write(&records[i], value)
+		records[i].key = key(i)
 	}
 	return f, records
 }
@@ -77,6 +80,7 @@ func storeOf(n int) (*fenced.Store, []seen) {
 	s, records := fenced.NewStore(fenced.Options{}), unseen(n)
 	for i := range records {
 		swap(s, &records[i], value)
+		records[i].key = key(i)
 	}
 	return s, records
 }
