@@ -197,7 +197,7 @@ func TestNilContext(t *testing.T) {
 			bubble(t, func(t *testing.T, s *fenced.Store) {
 				in := setting(t, s)
 				unmoved(t, s, settingKeys, func() {
-					exactly(t, call.do(nil, s, in), fenced.ErrInvalid) //nolint:staticcheck // what is tested
+					exactly(t, call.do(nil, s, in), fenced.ErrInvalid)
 				})
 			})
 		})

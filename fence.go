@@ -1,6 +1,9 @@
 package fenced
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Commit writes value under g: the fence. It lands only if g is still the
 // record's current grant and g.Version its version, in one step with both
@@ -199,7 +202,8 @@ func (st *stripe) conflict(op string, presented *Record, r *record, reasons []er
 	e.Op, e.Key, e.Presented, e.Current = op, presented.Key, *presented, st.view(presented.Key, r)
 	e.Presented.Value = nil
 	e.Reasons = append(e.reasons[:0], reasons...)
-	if r != nil && r.ended != EndingUnknown && presented.Generation+1 == r.generation && reasons[0] != ErrForeignGrant {
+	if r != nil && r.ended != EndingUnknown && presented.Generation+1 == r.generation &&
+		!slices.Contains(reasons, ErrForeignGrant) {
 		e.Ended, e.EndedAt = r.ended, st.store.timeAt(r.endedAt)
 	}
 	return &e.ConflictError

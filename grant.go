@@ -2,7 +2,6 @@ package fenced
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -58,8 +57,8 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 	c := claim{holder: holder, lease: lease}
 	st, hash := s.locate(key)
 	st.mu.Lock()
-	r, err := st.claim(&c, key, hash)
-	if err == errWait {
+	r, ok, err := st.claim(&c, key, hash)
+	if !ok && err == nil {
 		st.count.RefusedHeld++
 		err = st.refuse(EventAcquire, &Record{Key: key, Holder: holder}, r, nil, held, &c.notices)
 	}
@@ -233,30 +232,27 @@ type claim struct {
 	notices notices
 }
 
-// errWait is that a claim cannot be served now.
-var errWait = errors.New("wait")
-
 // claim serves c if the record is free, or if its lease has lapsed and nobody
-// waits for it. Else it returns the record with errWait.
-func (st *stripe) claim(c *claim, key string, hash uint64) (*record, error) {
+// waits for it, and reports whether it did.
+func (st *stripe) claim(c *claim, key string, hash uint64) (r *record, ok bool, err error) {
 	if !st.open {
-		return nil, ErrClosed
+		return nil, false, ErrClosed
 	}
-	r := st.records.find(key, hash)
+	r = st.records.find(key, hash)
 	if r == nil {
 		if err := CheckKey(key); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		r = st.add(key, hash)
 	}
 	if r.holding != nil && r.holding.crowd.head() != nil {
-		return r, errWait // till after that one; the timer is set
+		return r, false, nil // till after that one; the timer is set
 	}
 	now := st.store.now()
 	if r.holding != nil {
 		st.arm(r, now) // head may have passed over the last to wait
 		if !r.holding.lapsed(now) {
-			return r, errWait
+			return r, false, nil
 		}
 		st.end(r, TakenOver, now, nil, &c.notices)
 	}
@@ -271,7 +267,7 @@ func (st *stripe) claim(c *claim, key string, hash uint64) (*record, error) {
 	}
 	st.count.Live++
 	st.issue(c, r, hash, now)
-	return r, nil
+	return r, true, nil
 }
 
 // issue makes the grant of c the current one of r.

@@ -200,10 +200,10 @@ func TestUniqueGeneration(t *testing.T) {
 			reclaim(t, s, issued(claim(t, s, "k", "A")))
 			issued(claim(t, s, "k", "A"))
 			time.Sleep(lease)
-			g := issued(claim(t, s, "k", "A"))
+			issued(claim(t, s, "k", "A"))
 			waits := acquire(bg, s, "k", "A", lease)
 			time.Sleep(lease)
-			g = issued(served(t, waits))
+			g := issued(served(t, waits))
 			release(t, s, remove(t, s, g))
 		}
 		require.Len(t, seen, 15)

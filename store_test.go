@@ -478,8 +478,8 @@ func TestConcurrentUse(t *testing.T) {
 
 // unruly is a parent that panics when the context below it is cancelled.
 type unruly struct {
-	context.Context
-	armed *bool
+	context.Context //nolint:containedctx // it is a context
+	armed           *bool
 }
 
 func (c unruly) Value(key any) any {

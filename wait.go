@@ -41,8 +41,8 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 	done := ctx.Done()
 	st, hash := s.locate(key)
 	st.mu.Lock()
-	r, err := st.claim(&c, key, hash)
-	if err != errWait {
+	r, ok, err := st.claim(&c, key, hash)
+	if ok || err != nil {
 		st.check(r)
 		st.mu.Unlock()
 		s.send(&c.notices)

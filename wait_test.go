@@ -401,7 +401,9 @@ func TestDeadClaimantIsPassedOver(t *testing.T) {
 }
 
 // endsSilently is a context that is done and has no error, as none should be.
-type endsSilently struct{ context.Context }
+type endsSilently struct {
+	context.Context //nolint:containedctx // it is a context
+}
 
 func (endsSilently) Err() error { return nil }
 

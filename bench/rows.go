@@ -54,12 +54,16 @@ func rows(s sizes) []row {
 		{"cycle-mid", "claim + commit + release ÷ F, " + mid, "", 3.2, 2, 0, against(cycle, s.mid, floorSwap, s.mid)},
 		{"refused-stale", "refused commit (grant ended) ÷ accepted, " + mid, "", 3, 2, 0, against(commitStale, s.mid, commit, s.mid)},
 		{"refused-moved", "refused commit (old version) ÷ accepted, " + mid, "", 3, 2, 0, against(commitMoved, s.mid, commit, s.mid)},
-		{"leases", "claim + release, " + large + " live leases ÷ ten", "", 1.25, none, 0,
-			against(claimBeside(s.large, s.large), s.small, claimBeside(10, s.large), s.small)},
+		{
+			"leases", "claim + release, " + large + " live leases ÷ ten", "", 1.25, none, 0,
+			against(claimBeside(s.large, s.large), s.small, claimBeside(10, s.large), s.small),
+		},
 		{"sweep", "sweep of " + large + " live leases, none lapsed", "µs", 20, none, 0, sweep(s.large, 0)},
 		{"sweep-lapsed", "sweep of " + large + " live leases, 1 k lapsed", "µs", 0, none, 0, sweep(s.large, 1_000)},
-		{"hand-over", fmt.Sprintf("hand-over among %d goroutines ÷ x/sync/semaphore", crowd), "", 1.0, none, 0,
-			whole(against(handOver, s.small, handOverSemaphore, 1))},
+		{
+			"hand-over", fmt.Sprintf("hand-over among %d goroutines ÷ x/sync/semaphore", crowd), "", 1.0, none, 0,
+			whole(against(handOver, s.small, handOverSemaphore, 1)),
+		},
 		{"hand-over-1", "the same on one processor", "", 1.0, none, 1, whole(against(handOver, s.small, handOverSemaphore, 1))},
 		{"memory-idle", "memory beyond key and value, written only, " + large, "B", 150, none, 0, memory(s.large, idle)},
 		{"memory-live", "the same, with a live grant", "B", 220, none, 0, memory(s.large, live)},
@@ -67,8 +71,10 @@ func rows(s sizes) []row {
 		{"growth", "commit, " + large + " ÷ " + short(s.tiny), "", 3, 0, 0, against(commit, s.large, commit, s.tiny)},
 	}
 	if procs > 1 {
-		table = append(table, row{"commit-procs", fmt.Sprintf("commit ÷ F, %s, %d goroutines each", mid, procs), "", 0, none, 0,
-			whole(against(commit.parallel(procs), s.mid, floorSwap.parallel(procs), s.mid))})
+		table = append(table, row{
+			"commit-procs", fmt.Sprintf("commit ÷ F, %s, %d goroutines each", mid, procs), "", 0, none, 0,
+			whole(against(commit.parallel(procs), s.mid, floorSwap.parallel(procs), s.mid)),
+		})
 	}
 	return table
 }

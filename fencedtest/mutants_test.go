@@ -183,8 +183,10 @@ var misused = []struct {
 	{`Skip names "Scenario", which is no law`, skipping("Scenario", "all of them")},
 	{`Skip names "Progress" without a reason`, skipping("Progress", " ")},
 	{`a tick of 1ns, at least a millisecond`, fencedtest.Harness{Open: openStore, Tick: 1}},
-	{`the store cannot wait (fenced.Waiter): implement it, or name "Progress/first-come" in Skip`,
-		fencedtest.Harness{Open: func(*testing.T) fenced.Backend { return newNaive("") }}},
+	{
+		`the store cannot wait (fenced.Waiter): implement it, or name "Progress/first-come" in Skip`,
+		fencedtest.Harness{Open: func(*testing.T) fenced.Backend { return newNaive("") }},
+	},
 }
 
 func skipping(name, reason string) fencedtest.Harness {

@@ -50,8 +50,10 @@ func newNaive(flaw string) *naive { return &naive{flaw: flaw, rows: make(map[str
 func (n *naive) reopen() *naive {
 	again := newNaive(n.flaw)
 	for key, r := range n.rows {
-		kept := row{key: key, value: r.value, version: r.version, generation: r.generation,
-			held: r.held, holder: r.holder, nonce: r.nonce, until: r.until, renewed: make(chan struct{})}
+		kept := row{
+			key: key, value: r.value, version: r.version, generation: r.generation,
+			held: r.held, holder: r.holder, nonce: r.nonce, until: r.until, renewed: make(chan struct{}),
+		}
 		switch {
 		case n.flaw == "reopening forgets the deleted" && r.value == nil:
 			continue
@@ -304,7 +306,7 @@ func (n *naive) swap(ctx context.Context, op, key string, version fenced.Version
 	}
 	defer n.mu.Unlock()
 	var reasons []error
-	if r.held && n.flaw != "a swap passes holders" && !(n.flaw == "a swap passes the lapsed" && r.lapsed()) {
+	if r.held && n.flaw != "a swap passes holders" && (n.flaw != "a swap passes the lapsed" || !r.lapsed()) {
 		reasons = append(reasons, fenced.ErrGrantHeld)
 	}
 	fits := r.version == version

@@ -1,5 +1,5 @@
-// Package tests checks that the laws and their tests have the same names.
-package tests
+// Package tests_test checks that the laws and their tests have the same names.
+package tests_test
 
 import (
 	"go/ast"

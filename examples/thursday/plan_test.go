@@ -9,8 +9,9 @@ import (
 func TestPlanFollowsFromTheSeed(t *testing.T) {
 	orders, err := readOrders()
 	require.NoError(t, err)
-	require.Equal(t, newPlan(orders, .1, 7), newPlan(orders, .1, 7))
-	require.NotEqual(t, newPlan(orders, .1, 7), newPlan(orders, .1, 8))
+	first, again, other := newPlan(orders, .1, 7), newPlan(orders, .1, 7), newPlan(orders, .1, 8)
+	require.Equal(t, first, again)
+	require.NotEqual(t, first, other)
 }
 
 func TestPlanHasSomeOfEachKind(t *testing.T) {

@@ -25,17 +25,17 @@ func Of(n int) int {
 
 // Seed returns the seed of a run, from FENCED_SEED or else a new one, and logs
 // it.
-func Seed(t testing.TB) uint64 {
-	t.Helper()
+func Seed(tb testing.TB) uint64 {
+	tb.Helper()
 	seed := rand.Uint64()
 	if s := os.Getenv("FENCED_SEED"); s != "" {
 		given, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
-			t.Fatalf("FENCED_SEED: %v", err)
+			tb.Fatalf("FENCED_SEED: %v", err)
 		}
 		seed = given
 	}
-	t.Logf("FENCED_SEED=%d", seed)
+	tb.Logf("FENCED_SEED=%d", seed)
 	return seed
 }
 

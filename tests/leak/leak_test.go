@@ -118,7 +118,9 @@ func TestContexts(t *testing.T) {
 }
 
 // custom is a context that only its own type knows how to cancel.
-type custom struct{ context.Context }
+type custom struct {
+	context.Context //nolint:containedctx // it is a context
+}
 
 func (c custom) Value(key any) any { return nil }
 

@@ -83,7 +83,6 @@ func form(c Call, g fenced.Grant, refusal *fenced.ConflictError) error {
 	switch c.Op {
 	case Renew, Commit, Delete, Release:
 		want = g.Record
-		want.Value = nil
 	case TryAcquire:
 		want.Holder = c.Holder
 	case Reclaim:

@@ -75,7 +75,7 @@ func TestManyLeases(t *testing.T) {
 				if limit > 0 {
 					due = min(due, limit)
 				}
-				require.Equal(t, due, len(got), "swept of %d that had lapsed, limit %d", len(lapsed), limit)
+				require.Len(t, got, due, "swept of %d that had lapsed, limit %d", len(lapsed), limit)
 				var ended []string
 				for _, v := range got {
 					require.True(t, slices.Contains(lapsed, v.Key), v)

@@ -92,7 +92,7 @@ type claimed struct {
 // watched is a context that is to end with its grant.
 type watched struct {
 	grant issued
-	ctx   context.Context
+	ctx   context.Context //nolint:containedctx // of a claimant that waits
 }
 
 // pair is a store and its model, side by side.

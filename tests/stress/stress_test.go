@@ -113,7 +113,7 @@ func (c *crowd) check(t *testing.T, stats fenced.Stats) {
 	require.Zero(t, stats.Live)
 	require.Equal(t, stats.Grants, stats.Released+stats.Reclaimed+stats.TakenOver)
 	require.EqualValues(t, len(c.writes), stats.Commits+stats.Deletes)
-	require.NotZero(t, len(c.writes))
+	require.NotEmpty(t, c.writes)
 }
 
 // client claims, writes twice and releases, and forgets nothing it was told.
