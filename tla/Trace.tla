@@ -42,15 +42,17 @@ LetterOf(e) ==
      THEN [id |-> 0, generation |-> e.generation, nonce |-> NoNonce, holder |-> e.holder]
      ELSE Letter(K, CHOOSE j \in same : TRUE)
 
-\* What the caller had read: the record as it stands, or else anything but that.
-NoteOf(e) == IF "ErrVersionConflict" \in e.err THEN [View(K) EXCEPT !.version = @ + 1] ELSE View(K)
+\* The version that the caller came with: where the call was granted, the record's.
+NoteOf(e) == IF e.err = {} THEN View(K) ELSE [View(K) EXCEPT !.version = e.presented]
 
 Allowed(e) == e.err = {}
 Writing(e) == e.kind \in {"commit", "delete", "compare-and-swap", "compare-and-delete"}
 
 \* The numbers that e shows, as they were before it.
-ShownGeneration(e) == IF e.kind = "acquire" /\ Allowed(e) THEN e.generation ELSE R.generation
-ShownVersion(e) == IF Writing(e) /\ Allowed(e) THEN e.version - 1 ELSE R.version
+ShownGeneration(e) == IF ~Allowed(e) THEN e.current.generation
+                      ELSE IF e.kind = "acquire" THEN e.generation ELSE R.generation
+ShownVersion(e) == IF ~Allowed(e) THEN e.current.version
+                   ELSE IF Writing(e) THEN e.version - 1 ELSE R.version
 
 Behind == \/ "generation" \in loose /\ ShownGeneration(E) > R.generation
           \/ "version" \in loose /\ ShownVersion(E) > R.version
@@ -66,9 +68,11 @@ Rise ==
 
 Lapsing == More /\ E.kind = "take-over" /\ Held(K) /\ ~R.lapsed
 
-\* The holder and the generation of an event under a grant that was granted are
-\* those of the record.
+\* A call that was granted under a grant: its holder and generation are the record's.
 Fits(e) == Allowed(e) => e.generation = R.generation /\ e.holder = R.holder
+
+\* A call that was refused: what it was told of the record is so.
+Told(e) == ~Allowed(e) => e.current = [version |-> R.version, generation |-> R.generation, holder |-> R.holder]
 
 Event(e) ==
   /\ CASE e.kind = "acquire" /\ Allowed(e)  -> Claim(K, e.holder) /\ e.generation = R.generation
@@ -82,6 +86,7 @@ Event(e) ==
        [] e.kind = "compare-and-delete" -> CompareAndDelete(K, NoteOf(e))
        [] OTHER -> FALSE
   /\ last'.why = e.err
+  /\ Told(e)
   /\ Writing(e) /\ Allowed(e) => rec'[K].version = e.version
 
 \* A take-over is two events, the ending and the grant, and one step.
@@ -95,7 +100,8 @@ TwoEvents ==
 \* Which numbers are loose after events that showed some.
 Loosen ==
   loose' = IF ~rec'[K].exists /\ rec'[K].grant = 0 THEN {"version", "generation"}
-           ELSE loose \ ({n \in {"version"} : Writing(E) /\ Allowed(E)} \cup {n \in {"generation"} : E.kind \in {"acquire", "take-over"} /\ Allowed(E)})
+           ELSE IF ~Allowed(E) THEN {}
+           ELSE loose \ ({n \in {"version"} : Writing(E)} \cup {n \in {"generation"} : E.kind = "acquire"})
 
 TraceInit ==
   /\ Init
