@@ -83,14 +83,16 @@ Letter(k, i) == [id |-> i, generation |-> grants[k][i].generation,
 
 True(k) == {Letter(k, i) : i \in DOMAIN grants[k]}
 
-Nonces == UNION {{grants[k][i].nonce : i \in DOMAIN grants[k]} : k \in Keys}
+\* The nonces of all grants but of those that the numbers would be right for.
+Others(k) ==
+  UNION {{grants[j][i].nonce : i \in {i \in DOMAIN grants[j] : j # k \/ grants[j][i].generation # Rec(k).generation}} :
+           j \in Keys}
 
 Forged(k) ==
   IF ~Made("Forge") THEN {}
   ELSE {[id |-> 0, generation |-> 0, nonce |-> NoNonce, holder |-> Nobody]}
        \cup {[id |-> 0, generation |-> Rec(k).generation, nonce |-> n, holder |-> Rec(k).holder] :
-               n \in {NoNonce} \cup {m \in Nonces : \A i \in DOMAIN grants[k] :
-                        <<grants[k][i].generation, grants[k][i].nonce>> # <<Rec(k).generation, m>>}}
+               n \in {NoNonce} \cup Others(k)}
 
 (***************************************************************************)
 (* The guards.                                                             *)
