@@ -465,6 +465,13 @@ TypeOK ==
 
 NeverLateCommit == [][~(last'.call = "commit" /\ last'.why = {} /\ \E k \in Keys : writes'[k] # writes[k] /\ rec[k].lapsed)]_vars
 NeverZombieRefused == ~(last.call = "commit" /\ last.under = "ended" /\ last.reading = "fresh")
+\* The two endings of the story: A claims, its grant is reclaimed, B
+\* claims.  One: B commits, then A.  Two: B never writes, and A commits.
+Zombie(k) == /\ rec[k].exists /\ rec[k].grant = 2 /\ rec[k].holder = "B" /\ grants[k][1].holder = "A"
+             /\ last.call = "commit" /\ last.under = "ended" /\ last.why # {}
+NeverEndingOne ==
+  [][~((\E k \in Keys : Zombie(k))' /\ last'.reading = "old" /\ last.call = "commit" /\ last.under = "current" /\ last.why = {})]_vars
+NeverEndingTwo == ~\E k \in Keys : Zombie(k) /\ last.reading = "fresh"
 NeverBothRefused == last.why # {"ErrVersionConflict", "ErrStaleReadGeneration"}
 NeverVersionRefused == ~(last.call = "commit" /\ last.under = "current" /\ last.why = {"ErrVersionConflict"})
 NeverTakeOver == last.call # "take-over"
