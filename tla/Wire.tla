@@ -34,6 +34,7 @@ Room == Cardinality(wire) + Cardinality(back) < InFlight
 
 Send(w, call) ==
   /\ Room
+  /\ call = "swap" => Made("CompareAndSwap")
   /\ call \in {"commit", "release"} => knows[w].letter # NoLetter
   /\ wire' = wire \cup {[from |-> w, call |-> call, letter |-> knows[w].letter, note |-> knows[w].note]}
   /\ UNCHANGED <<vars, back, knows>>
