@@ -72,6 +72,23 @@ ci-random: ## Random histories from a fresh seed, printed, and a short fuzz. SEE
 mutants: ## Break the library on purpose, and want a named test to fail each time. ONLY=REGEXP.
 	@go run ./internal/mutants -only '$(ONLY)'
 
+.PHONY: tla
+tla: ## Check the specification, its mutants, and traces of the code against it.
+	@tla/run quick
+	@$(MAKE) traces
+
+.PHONY: tla-long
+tla-long: ## The same within wider bounds.
+	@tla/run long
+	@$(MAKE) traces
+
+# Records what the store does, and checks that the specification allows it.
+.PHONY: traces
+traces:
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	(cd tests && FENCED_TRACES=$$dir go test -count=1 -run 'TestRecord|TestTraces' ./trace ./walk) && \
+	tla/run trace $$dir/*.jsonl
+
 .PHONY: bench
 bench: ## Print the ratios to the floor, beside what was promised.
 	@cd bench && go run .

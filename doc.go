@@ -46,6 +46,10 @@
 // numbers of the collected ones instead of at 0 and 1. Who read such a record
 // before the floor rose may be refused a swap though nobody wrote: read again.
 //
+// A grant knows the store that issued it; a version and a generation do not. A
+// swap, or a reclaim, that was sent to an in-process store before a restart can
+// meet equal numbers after it.
+//
 // Leases run on the monotonic clock, which on most systems stands still while
 // the machine is suspended.
 package fenced
