@@ -181,3 +181,15 @@ func TestSwapOfManyAtOnce(t *testing.T) {
 	require.EqualValues(t, 39, lost.Load())
 	require.EqualValues(t, 2, read(t, s, "k").Version)
 }
+
+func TestRefusedSwapReturnsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		swap(t, s, "k", 0, "v")
+		r, err := s.CompareAndSwap(bg, "k", 7, []byte("w"))
+		exactly(t, err, fenced.ErrVersionConflict)
+		equal(t, fenced.Record{}, r)
+		r, err = s.CompareAndDelete(bg, "k", 7)
+		exactly(t, err, fenced.ErrVersionConflict)
+		equal(t, fenced.Record{}, r)
+	})
+}

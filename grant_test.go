@@ -585,3 +585,44 @@ func TestLimitStarvesNobodyBehindOneLock(t *testing.T) {
 		require.Len(t, taken, 2)
 	})
 }
+
+// A sweep hands over too, also to a claimant who is due at this very instant.
+func TestReclaimExpiredHandsOver(t *testing.T) {
+	for range 20 {
+		bubble(t, func(t *testing.T, s *fenced.Store) {
+			a := claim(t, s, "k", "A")
+			b := acquire(bg, s, "k", "B", lease)
+			time.Sleep(lease)
+			ended, err := s.ReclaimExpired(bg, 0)
+			require.NoError(t, err)
+			if len(ended) > 0 { // and B was not served by the clock
+				require.Equal(t, a.Generation, ended[0].Generation)
+			}
+			require.Equal(t, a.Generation+1, served(t, b).Generation)
+		})
+	}
+}
+
+// The heap of leases follows the live ones, and loses none of them, however many
+// were released out of turn.
+func TestHeapFollowsTheLiving(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		var grants []fenced.Grant // behind one lock
+		for i := 0; len(grants) < 200; i++ {
+			if key := fmt.Sprint(i); fenced.Lock(s, key) == fenced.Lock(s, "k") {
+				grants = append(grants, commit(t, s, claim(t, s, key, "A"), "v"))
+			}
+		}
+		for _, g := range grants[:190] { // the first to lapse first
+			release(t, s, g)
+		}
+		require.Less(t, fenced.Filed(s), 50)
+		for _, g := range grants[:5] { // those that were dropped can be filed again
+			claim(t, s, g.Key, "B")
+		}
+		time.Sleep(lease)
+		ended, err := s.ReclaimExpired(bg, 0)
+		require.NoError(t, err)
+		require.Len(t, ended, 15)
+	})
+}

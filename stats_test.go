@@ -264,3 +264,25 @@ func TestHeldMaxIsExactAfterARenewal(t *testing.T) {
 		require.InDelta(t, 0.7, s.Stats().Held.Max, 1e-9)
 	})
 }
+
+// The promised accuracy, where the largest share does not hide an error, and a
+// share beyond all that is told apart.
+func TestHeldBelowTheLargest(t *testing.T) {
+	for _, share := range []float64{2, 2.3, 3, 3.9, 4, 5.5, 100, 3000} {
+		bubble(t, func(t *testing.T, s *fenced.Store) {
+			for range 3 {
+				g, err := s.TryAcquire(bg, "k", "A", time.Millisecond)
+				require.NoError(t, err)
+				time.Sleep(time.Duration(share * float64(time.Millisecond)))
+				release(t, s, g)
+			}
+			g, err := s.TryAcquire(bg, "k", "A", 1)
+			require.NoError(t, err)
+			time.Sleep(time.Hour)
+			release(t, s, g)
+			d := s.Stats().Held
+			require.InEpsilon(t, share, d.P50, 1.0/8)
+			require.InEpsilon(t, float64(time.Hour), d.Max, 1e-9)
+		})
+	}
+}

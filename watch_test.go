@@ -224,3 +224,20 @@ func TestContextCancelsASlowCall(t *testing.T) {
 		served(t, waits)
 	})
 }
+
+// To cancel the context of a grant that has ended does nothing to that of the
+// next one.
+func TestCancelAfterTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		a := claim(t, s, "k", "A")
+		_, cancelA := s.Context(bg, a)
+		release(t, s, a)
+		b := claim(t, s, "k", "B")
+		ctx, cancelB := s.Context(bg, b)
+		defer cancelB()
+		cancelA()
+		require.NoError(t, ctx.Err())
+		release(t, s, b)
+		require.Error(t, ctx.Err())
+	})
+}

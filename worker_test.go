@@ -840,3 +840,32 @@ func TestRunGoesOnWhereAnotherStoreIsClosed(t *testing.T) {
 		require.Equal(t, 2, runs)
 	})
 }
+
+// The longest lease there is can be held for ten of them, or as long as time is
+// counted.
+func TestDoWithTheLongestLease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		w := fenced.Worker{Backend: s, Name: "A", Lease: fenced.MaxLease}
+		_, err := w.Do(bg, "k", func(ctx context.Context, _ fenced.Grant) ([]byte, error) {
+			time.Sleep(fenced.MaxLease / 2)
+			return nil, ctx.Err()
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, s.Stats().Renewals)
+	})
+}
+
+// That its context has ended Run says also where all work was done by then.
+func TestRunTellsTheEndOfItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		ctx, cancel := context.WithCancel(bg)
+		w := fenced.Worker{Backend: s, Name: "A"}
+		err := w.Run(ctx, slices.Values([]string{"k"}), func(context.Context, fenced.Grant) ([]byte, error) {
+			cancel()
+			return []byte("done"), nil
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotContains(t, err.Error(), `"k"`)
+		require.Equal(t, "done", string(read(t, s, "k").Value))
+	})
+}
