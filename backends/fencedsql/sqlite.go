@@ -1,0 +1,159 @@
+package fencedsql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// sqlite runs the statements of a Store on SQLite, each in an immediate
+// transaction on a connection of its own. It waits for the lock of the database
+// until the context ends, whatever time-out the connection has; from then on
+// nothing is cancelled, so that what became of the transaction is known.
+type sqlite struct {
+	db      *sql.DB
+	dueQ    string
+	reclaim string
+}
+
+func newSQLite(db *sql.DB) (*sqlite, statements) {
+	l := &sqlite{
+		db:      db,
+		dueQ:    toSQLite.Replace(`SELECT false, ` + whole + dueSQL),
+		reclaim: toSQLite.Replace(`UPDATE fenced_records SET ` + endedBy + reclaimed + ` WHERE ` + current),
+	}
+	return l, compile(toSQLite.Replace, l.writing)
+}
+
+func (l *sqlite) writing(write, columns string) statement {
+	return statement{
+		text:   toSQLite.Replace(write + ` RETURNING true, ` + columns),
+		look:   toSQLite.Replace(lookSQL(columns)),
+		writes: true,
+	}
+}
+
+func (l *sqlite) step(ctx context.Context, st *statement, _ func(row), args ...any) (r row, err error) {
+	if !st.writes {
+		rows, err := l.page(ctx, st.text, args...)
+		if err != nil || len(rows) == 0 {
+			return row{}, err
+		}
+		return rows[0], nil
+	}
+	err = l.transact(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		if r, err = one(ctx, conn, st.text, args); err == nil && !r.wrote {
+			r, err = one(ctx, conn, st.look, args[:1])
+		}
+		return err
+	})
+	return r, err
+}
+
+// transact calls f in an immediate transaction, which it commits unless f
+// fails.
+func (l *sqlite) transact(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
+	conn, err := l.db.Conn(ctx)
+	if err != nil {
+		return sqliteFailure(err).wrap(err, false)
+	}
+	defer conn.Close() //nolint:errcheck // gives the connection back
+	if err := l.begin(ctx, conn); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := f(ctx, conn); err != nil {
+		rollback(ctx, conn)
+		return sqliteFailure(err).wrap(err, false)
+	}
+	if _, err := conn.ExecContext(ctx, `COMMIT`); err != nil {
+		rollback(ctx, conn)
+		return sqliteFailure(err).wrap(err, true)
+	}
+	return nil
+}
+
+// begin takes the lock of the database.
+func (l *sqlite) begin(ctx context.Context, conn *sql.Conn) error {
+	return untilFree(ctx, func() error {
+		_, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`)
+		if err == nil || errors.Is(sqliteFailure(err).sentinel, ErrRetry) {
+			return err
+		}
+		// It may have begun all the same, where ctx has ended.
+		rollback(context.WithoutCancel(ctx), conn)
+		return err
+	})
+}
+
+// untilFree calls f until the database is not locked or ctx ends.
+func untilFree(ctx context.Context, f func() error) error {
+	for try := 1; ; try++ {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		fail := sqliteFailure(err)
+		if fail.sentinel != ErrRetry { //nolint:errorlint // the sentinel itself
+			return fail.wrap(err, false)
+		}
+		if ended := pause(ctx, backoff(try, 20*time.Millisecond)); ended != nil {
+			return fmt.Errorf("%w: %w: %w", ErrRetry, ended, err)
+		}
+	}
+}
+
+// rollback leaves conn without a transaction, or the pool without conn.
+func rollback(ctx context.Context, conn *sql.Conn) {
+	if _, err := conn.ExecContext(ctx, `ROLLBACK`); err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+}
+
+func (l *sqlite) sweep(ctx context.Context, limit int) (due []row, err error) {
+	err = l.transact(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		if due, err = many(ctx, conn, l.dueQ, limit); err != nil {
+			return err
+		}
+		for _, r := range due {
+			if _, err := conn.ExecContext(ctx, l.reclaim, escape.Replace(r.Key), int64(r.Generation), int64(r.nonce)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return due, nil
+}
+
+func (l *sqlite) page(ctx context.Context, text string, args ...any) (page []row, err error) {
+	conn, err := l.db.Conn(ctx)
+	if err != nil {
+		return nil, sqliteFailure(err).wrap(err, false)
+	}
+	defer conn.Close() //nolint:errcheck // gives the connection back
+	err = untilFree(ctx, func() error {
+		page, err = many(ctx, conn, text, args...)
+		return err
+	})
+	return page, err
+}
+
+// guard makes tx a writer before it looks. A transaction that has read already,
+// and since when another has written, cannot become one: its snapshot is older.
+// So what guard returns is the newest row, and stays it until tx ends.
+func (l *sqlite) guard(ctx context.Context, tx *sql.Tx, key string) (row, error) {
+	if _, err := tx.ExecContext(ctx, `UPDATE fenced_records SET version = version WHERE false`); err != nil {
+		return row{}, sqliteFailure(err).wrap(err, false)
+	}
+	r, err := one(ctx, tx, toSQLite.Replace(lookSQL(numbers)), []any{key})
+	if err != nil {
+		return row{}, sqliteFailure(err).wrap(err, false)
+	}
+	return r, nil
+}
