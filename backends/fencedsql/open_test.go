@@ -25,16 +25,16 @@ type database struct {
 	open func(t testing.TB) (*sql.DB, string)
 }
 
-// databases are those that the tests run against.
-var databases = []database{
-	{fencedsql.SQLite, openSQLite},
-	{fencedsql.PostgreSQL, openPostgres},
-}
+// The databases that the tests run against.
+var (
+	sqlite   = database{fencedsql.SQLite, openSQLite}
+	postgres = database{fencedsql.PostgreSQL, openPostgres}
+)
 
 // onEach runs f as a subtest for each database.
 func onEach(t *testing.T, f func(t *testing.T, d database)) {
 	t.Helper()
-	for _, d := range databases {
+	for _, d := range []database{sqlite, postgres} {
 		t.Run(d.dialect.String(), func(t *testing.T) { f(t, d) })
 	}
 }
@@ -106,7 +106,7 @@ func openPostgres(t testing.TB) (*sql.DB, string) {
 	if strings.Contains(dsn, "?") {
 		sep = "&"
 	}
-	dsn += sep + "search_path=" + name
+	dsn += sep + "search_path=" + name + "&application_name=" + name
 	db := openDB(t, "pgx", dsn)
 	db.SetMaxIdleConns(8)
 	return db, dsn
