@@ -77,7 +77,7 @@ func (s *Store) claim(ctx context.Context, key, holder string, lease time.Durati
 		}
 		return nil
 	}
-	r, reasons, err := s.runLate(ctx, "acquire", key, &s.st.claim, judge, s.drop, escape.Replace(holder), int64(nonce), millis(lease))
+	r, reasons, err := s.run(ctx, "acquire", key, &s.st.claim, judge, s.drop, escape.Replace(holder), int64(nonce), millis(lease))
 	if err == nil && reasons == nil {
 		s.leases.ended(r)
 		s.leases.set(r.grant(), sent.Add(lease))
@@ -106,7 +106,7 @@ func (s *Store) Renew(ctx context.Context, g fenced.Grant, lease time.Duration) 
 		return fenced.Grant{}, err
 	}
 	sent := time.Now()
-	r, err := s.under(ctx, "renew", g, &s.st.renew, row.judge, millis(lease))
+	r, err := s.under(ctx, "renew", g, &s.st.renew, row.judge, nil, millis(lease))
 	if err != nil {
 		return fenced.Grant{}, err
 	}
@@ -115,15 +115,23 @@ func (s *Store) Renew(ctx context.Context, g fenced.Grant, lease time.Duration) 
 	return g, nil
 }
 
-// Release ends g. One round trip. Errors: [fenced.ErrStaleReadGeneration],
-// [fenced.ErrForeignGrant], [fenced.ErrInvalid], [fenced.ErrClosed],
-// [fenced.ErrUncertain], that of ctx, those of the database; after all but
-// ErrUncertain nothing has changed.
+// Release ends g. The record goes in the same step to the claimant of this Store
+// that has waited longest, if one does. One round trip. Errors:
+// [fenced.ErrStaleReadGeneration], [fenced.ErrForeignGrant],
+// [fenced.ErrInvalid], [fenced.ErrClosed], [fenced.ErrUncertain], that of ctx,
+// those of the database; after all but ErrUncertain nothing has changed.
 func (s *Store) Release(ctx context.Context, g fenced.Grant) error {
 	if err := s.live(ctx); err != nil {
 		return err
 	}
-	r, err := s.under(ctx, "release", g, &s.st.release, row.judge)
+	w, err := s.lines.take(ctx, g.Key)
+	if err != nil {
+		return err
+	}
+	if w != nil {
+		return s.handOver(ctx, g, w)
+	}
+	r, err := s.under(ctx, "release", g, &s.st.release, row.judge, nil)
 	if err != nil {
 		return err
 	}
@@ -131,14 +139,34 @@ func (s *Store) Release(ctx context.Context, g fenced.Grant) error {
 	return nil
 }
 
+// handOver ends g for the claimant w, which was taken.
+func (s *Store) handOver(ctx context.Context, g fenced.Grant, w *waiter) error {
+	defer func() {
+		s.lines.put(w)
+		w.wake() // to find that it is served, or to look for itself
+	}()
+	sent := time.Now()
+	r, err := s.under(ctx, "release", g, &s.st.handOver, row.judge, s.drop, millis(w.lease), escape.Replace(w.holder), int64(newNonce()))
+	if err != nil {
+		return err
+	}
+	s.leases.ended(r)
+	s.leases.set(r.grant(), sent.Add(w.lease))
+	if !s.lines.serve(w, r.grant()) {
+		s.drop(r)
+		s.lines.wake(g.Key)
+	}
+	return nil
+}
+
 // under runs the step of a call under g. It returns the row where the step
 // wrote.
-func (s *Store) under(ctx context.Context, op string, g fenced.Grant, st *statement, judge func(row, fenced.Grant) []error, args ...any) (row, error) {
+func (s *Store) under(ctx context.Context, op string, g fenced.Grant, st *statement, judge func(row, fenced.Grant) []error, late func(row), args ...any) (row, error) {
 	if err := fenced.CheckGrant(g); err != nil {
 		return row{}, err
 	}
 	args = append([]any{int64(g.Generation), int64(g.Nonce())}, args...)
-	r, reasons, err := s.run(ctx, op, g.Key, st, func(r row) []error { return judge(r, g) }, args...)
+	r, reasons, err := s.run(ctx, op, g.Key, st, func(r row) []error { return judge(r, g) }, late, args...)
 	switch {
 	case err != nil:
 		return row{}, err
@@ -168,7 +196,7 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen fenced.Generation)
 		}
 		return stale
 	}
-	r, reasons, err := s.run(ctx, "reclaim", key, &s.st.reclaim, judge, int64(seen))
+	r, reasons, err := s.run(ctx, "reclaim", key, &s.st.reclaim, judge, nil, int64(seen))
 	switch {
 	case err != nil:
 		return fenced.Record{}, err

@@ -26,7 +26,7 @@ func (s *Store) Commit(ctx context.Context, g fenced.Grant, value []byte) (fence
 	if err != nil {
 		return fenced.Grant{}, err
 	}
-	r, err := s.under(ctx, "commit", g, &s.st.commit, row.judgeWrite, int64(g.Version), value)
+	r, err := s.under(ctx, "commit", g, &s.st.commit, row.judgeWrite, nil, int64(g.Version), value)
 	if err != nil {
 		return fenced.Grant{}, err
 	}
@@ -40,7 +40,7 @@ func (s *Store) Delete(ctx context.Context, g fenced.Grant) (fenced.Grant, error
 	if err := s.live(ctx); err != nil {
 		return fenced.Grant{}, err
 	}
-	r, err := s.under(ctx, "delete", g, &s.st.delete, row.judgeWrite, int64(g.Version))
+	r, err := s.under(ctx, "delete", g, &s.st.delete, row.judgeWrite, nil, int64(g.Version))
 	if err != nil {
 		return fenced.Grant{}, err
 	}
@@ -97,7 +97,7 @@ func (s *Store) exchange(ctx context.Context, op, key string, version fenced.Ver
 	if err := fenced.CheckKey(key); err != nil {
 		return fenced.Record{}, err
 	}
-	r, reasons, err := s.run(ctx, op, key, st, func(r row) []error { return r.judgeSwap(version) }, args...)
+	r, reasons, err := s.run(ctx, op, key, st, func(r row) []error { return r.judgeSwap(version) }, nil, args...)
 	switch {
 	case err != nil:
 		return fenced.Record{}, err

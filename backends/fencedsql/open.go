@@ -177,12 +177,8 @@ func (s *Store) live(ctx context.Context) error {
 }
 
 // run runs a step of the call op on the record of key. Where it wrote nothing,
-// judge says what speaks against it.
-func (s *Store) run(ctx context.Context, op, key string, st *statement, judge func(row) []error, args ...any) (row, []error, error) {
-	return s.runLate(ctx, op, key, st, judge, nil, args...)
-}
-
-func (s *Store) runLate(ctx context.Context, op, key string, st *statement, judge func(row) []error, late func(row), args ...any) (row, []error, error) {
+// judge says what speaks against it. For late see [engine].
+func (s *Store) run(ctx context.Context, op, key string, st *statement, judge func(row) []error, late func(row), args ...any) (row, []error, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	args = append([]any{escape.Replace(key)}, args...)

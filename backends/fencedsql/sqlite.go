@@ -23,7 +23,7 @@ func newSQLite(db *sql.DB) (*sqlite, statements) {
 	l := &sqlite{
 		db:      db,
 		dueQ:    toSQLite.Replace(`SELECT false, ` + whole + dueSQL),
-		reclaim: toSQLite.Replace(`UPDATE fenced_records SET ` + endedBy + reclaimed + ` WHERE ` + current),
+		reclaim: toSQLite.Replace(`UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE ` + current),
 	}
 	return l, compile(toSQLite.Replace, l.writing)
 }

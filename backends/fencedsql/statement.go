@@ -12,6 +12,7 @@ type statement struct {
 type statements struct {
 	read, look                     statement
 	claim, renew, release, reclaim statement
+	handOver                       statement
 	commit, delete                 statement
 	swap, remove, create, bury     statement
 	page                           string
@@ -28,11 +29,12 @@ const (
 // current is the one question that every call under a grant asks.
 const current = `key = $1 AND generation = $2 AND nonce = $3 AND holder IS NOT NULL`
 
-// endedBy is what ends a grant, and lease a lease of $4 from now. The right
-// sides see the row as it was. The endings are numbered as fenced.Ending is.
+// To be free and endedBy some way is what becomes of a grant that ends, and lease
+// is one of $4 from now. The right sides see the row as it was. The endings are
+// numbered as fenced.Ending is.
 const (
-	endedBy = `holder = NULL, nonce = NULL, expires = NULL, generation = generation + 1,
-	ended_at = statement_timestamp(), ended_nonce = nonce, ended_version = version, ended = `
+	free      = `holder = NULL, nonce = NULL, expires = NULL, `
+	endedBy   = `generation = generation + 1, ended_at = statement_timestamp(), ended_nonce = nonce, ended_version = version, ended = `
 	released  = `1`
 	reclaimed = `2`
 	takenOver = `3`
@@ -54,9 +56,10 @@ ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, nonce = excluded.nonce
 	ended = CASE WHEN r.holder IS NULL THEN r.ended ELSE ` + takenOver + ` END
 WHERE r.holder IS NULL OR r.expires <= statement_timestamp()`
 
-	renewSQL   = `UPDATE fenced_records SET expires = ` + lease + ` WHERE ` + current
-	releaseSQL = `UPDATE fenced_records SET ` + endedBy + released + ` WHERE ` + current
-	reclaimSQL = `UPDATE fenced_records SET ` + endedBy + reclaimed + ` WHERE key = $1 AND generation = $2 AND holder IS NOT NULL`
+	renewSQL    = `UPDATE fenced_records SET expires = ` + lease + ` WHERE ` + current
+	releaseSQL  = `UPDATE fenced_records SET ` + free + endedBy + released + ` WHERE ` + current
+	handOverSQL = `UPDATE fenced_records SET holder = $5::text, nonce = $6::bigint, expires = ` + lease + `, ` + endedBy + released + ` WHERE ` + current
+	reclaimSQL  = `UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE key = $1 AND generation = $2 AND holder IS NOT NULL`
 
 	byGrant   = `version = version + 1, writer_generation = generation, writer_nonce = nonce WHERE ` + current + ` AND version = $4`
 	commitSQL = `UPDATE fenced_records SET value = coalesce($5::bytea, ''::bytea), ` + byGrant
@@ -81,19 +84,20 @@ func compile(translate func(string) string, writing func(write, columns string) 
 		return statement{text: translate(lookSQL(columns))}
 	}
 	return statements{
-		read:    looking(whole),
-		look:    looking(numbers),
-		claim:   writing(claimSQL, whole),
-		renew:   writing(renewSQL, numbers),
-		release: writing(releaseSQL, numbers),
-		reclaim: writing(reclaimSQL, whole),
-		commit:  writing(commitSQL, numbers),
-		delete:  writing(deleteSQL, numbers),
-		swap:    writing(swapSQL, numbers),
-		remove:  writing(removeSQL, numbers),
-		create:  writing(createSQL, numbers),
-		bury:    writing(burySQL, numbers),
-		page:    translate(pageSQL),
+		read:     looking(whole),
+		look:     looking(numbers),
+		claim:    writing(claimSQL, whole),
+		renew:    writing(renewSQL, numbers),
+		release:  writing(releaseSQL, numbers),
+		reclaim:  writing(reclaimSQL, whole),
+		handOver: writing(handOverSQL, whole),
+		commit:   writing(commitSQL, numbers),
+		delete:   writing(deleteSQL, numbers),
+		swap:     writing(swapSQL, numbers),
+		remove:   writing(removeSQL, numbers),
+		create:   writing(createSQL, numbers),
+		bury:     writing(burySQL, numbers),
+		page:     translate(pageSQL),
 	}
 }
 

@@ -3,6 +3,7 @@ package fencedsql
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,24 +11,42 @@ import (
 )
 
 // Acquire claims the record of key for lease and waits its turn. The claimants
-// of one Store are served in the order in which they came, and only the first
-// of them looks at the database: at once when this Store ends the grant, when
+// of one Store are served in the order in which they came. A release through the
+// same Store hands the record to the first of them in one step; otherwise the
+// first looks at the database: when this Store ends the grant in another way or
 // [Store.Wake] is called, when the lease lapses, and else at growing intervals of
-// at most [Options].Poll. Between Stores the first to look is served. If ctx
-// ends first, its error is returned; a claim that was under way then is undone
-// as [Store.TryAcquire] says. Errors: that of ctx, [fenced.ErrInvalid],
+// at most [Options].Poll. Between Stores the first to look is served.
+//
+// If ctx ends first, its error is returned; a claim that was under way then is
+// undone as [Store.TryAcquire] says. Errors: that of ctx, [fenced.ErrInvalid],
 // [fenced.ErrClosed], [fenced.ErrUncertain], those of the database.
 func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Duration) (fenced.Grant, error) {
 	if err := s.checkClaim(ctx, key, holder, lease); err != nil {
 		return fenced.Grant{}, err
 	}
-	w := s.lines.join(key)
-	defer s.lines.leave(key, w)
+	w := s.lines.join(key, &waiter{holder: holder, lease: lease, done: ctx.Done()})
+	g, err := s.wait(ctx, key, w)
+	if served, ok := s.lines.leave(key, w); ok {
+		return served, nil // also where ctx has ended since
+	}
+	return g, err
+}
+
+// wait looks at the database until w holds the record, or has been served with
+// it.
+func (s *Store) wait(ctx context.Context, key string, w *waiter) (fenced.Grant, error) {
 	if err := s.await(ctx, w.first, nil); err != nil {
 		return fenced.Grant{}, err
 	}
 	for try := 1; ; try++ {
-		r, reasons, err := s.claim(ctx, key, holder, lease)
+		r, reasons, err := row{}, held, error(nil)
+		if s.lines.lock(w) {
+			if len(w.served) > 0 {
+				return fenced.Grant{}, nil
+			}
+			r, reasons, err = s.claim(ctx, key, w.holder, w.lease)
+			s.lines.put(w)
+		}
 		switch {
 		case err == nil && reasons == nil:
 			return r.grant(), nil
@@ -35,7 +54,7 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 			return fenced.Grant{}, err
 		}
 		wait := backoff(try+3, s.opts.Poll)
-		if err == nil {
+		if r.held {
 			wait = min(wait, r.Expires.Sub(r.now)) // all by the clock of the server
 		}
 		timer := time.NewTimer(wait)
@@ -69,22 +88,29 @@ func (s *Store) Wake(key string) { s.lines.wake(unescape.Replace(key)) }
 // empty.
 type lines struct {
 	mu sync.Mutex
-	m  map[string]line
+	m  map[string][]*waiter
 }
 
 // waiter is a claimant in a line.
 type waiter struct {
-	first chan struct{} // closed once it is the first
-	woken chan struct{} // holds one
+	holder string
+	lease  time.Duration
+	done   <-chan struct{}
+	first  chan struct{}     // closed once it is the first
+	woken  chan struct{}     // holds one
+	busy   chan struct{}     // holds one while it looks at the database, or is handed the record
+	served chan fenced.Grant // holds one
+	left   bool
 }
 
-// join puts a claimant at the end of the line for key.
-func (l *lines) join(key string) *waiter {
-	w := &waiter{first: make(chan struct{}), woken: make(chan struct{}, 1)}
+// join puts w at the end of the line for key.
+func (l *lines) join(key string, w *waiter) *waiter {
+	w.first, w.woken = make(chan struct{}), make(chan struct{}, 1)
+	w.busy, w.served = make(chan struct{}, 1), make(chan fenced.Grant, 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.m == nil {
-		l.m = make(map[string]line)
+		l.m = make(map[string][]*waiter)
 	}
 	l.m[key] = append(l.m[key], w)
 	if len(l.m[key]) == 1 {
@@ -93,49 +119,108 @@ func (l *lines) join(key string) *waiter {
 	return w
 }
 
-// leave takes a claimant out of the line, wherever it stands.
-func (l *lines) leave(key string, w *waiter) {
+// leave takes w out of the line, wherever it stands, and returns what it was
+// served with, if it was.
+func (l *lines) leave(key string, w *waiter) (fenced.Grant, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	w.left = true
 	line := l.m[key]
-	for i, other := range line {
-		if other != w {
-			continue
-		}
-		line = append(line[:i], line[i+1:]...)
-		if len(line) == 0 {
-			delete(l.m, key)
-			return
-		}
+	if i := slices.Index(line, w); i >= 0 {
+		line = slices.Delete(line, i, i+1)
 		l.m[key] = line
-		if i == 0 {
+		switch {
+		case len(line) == 0:
+			delete(l.m, key)
+		case i == 0:
 			close(line[0].first)
 		}
-		return
+	}
+	select {
+	case g := <-w.served:
+		return g, true
+	default:
+		return fenced.Grant{}, false
 	}
 }
 
+// head returns the first in the line for key that has not given up, nil for none.
+func (l *lines) head(key string) *waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.m[key] {
+		select {
+		case <-w.done:
+		default:
+			return w
+		}
+	}
+	return nil
+}
+
+// take returns the claimant to whom the record of key is to be handed, nil for
+// none, and keeps it from looking at the database. It waits for a look under
+// way.
+func (l *lines) take(ctx context.Context, key string) (*waiter, error) {
+	for {
+		w := l.head(key)
+		if w == nil {
+			return nil, nil //nolint:nilnil // nobody waits
+		}
+		select {
+		case w.busy <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if w == l.head(key) {
+			return w, nil
+		}
+		l.put(w)
+		w.wake()
+	}
+}
+
+// lock keeps w from being handed the record, unless that is under way.
+func (l *lines) lock(w *waiter) bool {
+	select {
+	case w.busy <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// put undoes take and lock.
+func (l *lines) put(w *waiter) { <-w.busy }
+
+// serve hands g to w, unless w has left.
+func (l *lines) serve(w *waiter, g fenced.Grant) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.left {
+		return false
+	}
+	w.served <- g
+	return true
+}
+
+// wake wakes the first in the line for key, or in every line for "".
 func (l *lines) wake(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if key != "" {
-		l.m[key].wake()
-		return
+	if line := l.m[key]; line != nil {
+		line[0].wake()
 	}
-	for _, line := range l.m {
-		line.wake()
+	if key == "" {
+		for _, line := range l.m {
+			line[0].wake()
+		}
 	}
 }
 
-// line is a line of claimants.
-type line []*waiter
-
-func (l line) wake() {
-	if len(l) == 0 {
-		return
-	}
+func (w *waiter) wake() {
 	select {
-	case l[0].woken <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
 }
