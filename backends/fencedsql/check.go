@@ -22,7 +22,9 @@ func (p *postgres) check(ctx context.Context, opts Options) error {
 	if err := checkPostgres(ctx, conn, opts); err != nil {
 		return err
 	}
-	t := tables{conn, PostgreSQL, `SELECT to_regclass('fenced_schema') IS NOT NULL`}
+	// Not to_regclass, which may go by a cache that is behind the snapshot.
+	t := tables{conn, PostgreSQL, `SELECT count(*) > 0 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+		WHERE relname = 'fenced_schema' AND nspname = ANY (current_schemas(false))`}
 	made, err := t.made(ctx)
 	if err != nil {
 		return err
@@ -44,7 +46,7 @@ func (p *postgres) check(ctx context.Context, opts Options) error {
 // make makes the tables in one transaction. Of those who do so at once, one
 // does.
 func (p *postgres) make(ctx context.Context, conn *sql.Conn, t tables, opts Options) error {
-	tx, err := conn.BeginTx(ctx, nil)
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted}) // to see what others made while this waited
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func checkPostgres(ctx context.Context, q querier, opts Options) error {
 }
 
 func (l *sqlite) check(ctx context.Context, opts Options) error {
-	conn, err := l.db.Conn(ctx)
+	conn, err := l.conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,15 +103,16 @@ func (l *sqlite) check(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	// In a transaction also where nothing is to be made: it shows that the
-	// database takes writes.
 	return l.transact(ctx, func(ctx context.Context, conn *sql.Conn) error {
 		t := tables{conn, SQLite, `SELECT count(*) > 0 FROM sqlite_master WHERE name = 'fenced_schema'`}
 		made, err := t.made(ctx)
-		if err != nil || made {
-			return err
+		if err == nil && !made {
+			err = t.make(ctx, opts)
 		}
-		return t.make(ctx, opts)
+		if err == nil {
+			_, err = conn.ExecContext(ctx, becomeWriter) // a database may be open for reading alone
+		}
+		return err
 	})
 }
 

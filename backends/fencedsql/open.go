@@ -122,9 +122,6 @@ func Open(ctx context.Context, db *sql.DB, dialect Dialect, opts Options) (*Stor
 	}
 	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
-	if err := db.PingContext(ctx); err != nil {
-		return nil, fmt.Errorf("fencedsql: open: %w", err)
-	}
 	if err := s.check(ctx, opts); err != nil {
 		return nil, fmt.Errorf("fencedsql: open: %w", err)
 	}

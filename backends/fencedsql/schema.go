@@ -92,7 +92,7 @@ func (t tables) made(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("%w: version %d, this package has %d", ErrNewerSchema, version, schemaVersion)
 	}
 	// Fails where a column is missing.
-	if err := get(ctx, t.q, `SELECT count(*) FROM (SELECT `+names+` FROM fenced_records WHERE false) AS nothing`, new(int)); err != nil {
+	if err := get(ctx, t.q, `SELECT count(*) FROM (SELECT `+names+` FROM fenced_records WHERE false) AS none`, new(int)); err != nil {
 		return false, fmt.Errorf("%w: %w", ErrNoSchema, err)
 	}
 	return true, nil

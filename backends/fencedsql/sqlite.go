@@ -56,9 +56,9 @@ func (l *sqlite) step(ctx context.Context, st *statement, _ func(row), args ...a
 // transact calls f in an immediate transaction, which it commits unless f
 // fails.
 func (l *sqlite) transact(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
-	conn, err := l.db.Conn(ctx)
+	conn, err := l.conn(ctx)
 	if err != nil {
-		return sqliteFailure(err).wrap(err, false)
+		return err
 	}
 	defer conn.Close() //nolint:errcheck // gives the connection back
 	if err := l.begin(ctx, conn); err != nil {
@@ -74,6 +74,16 @@ func (l *sqlite) transact(ctx context.Context, f func(context.Context, *sql.Conn
 		return sqliteFailure(err).wrap(err, true)
 	}
 	return nil
+}
+
+// conn returns a connection. To make one can take a lock too, as for a pragma of
+// the DSN.
+func (l *sqlite) conn(ctx context.Context) (conn *sql.Conn, err error) {
+	err = untilFree(ctx, func() error {
+		conn, err = l.db.Conn(ctx)
+		return err
+	})
+	return conn, err
 }
 
 // begin takes the lock of the database.
@@ -132,9 +142,9 @@ func (l *sqlite) sweep(ctx context.Context, limit int) (due []row, err error) {
 }
 
 func (l *sqlite) page(ctx context.Context, text string, args ...any) (page []row, err error) {
-	conn, err := l.db.Conn(ctx)
+	conn, err := l.conn(ctx)
 	if err != nil {
-		return nil, sqliteFailure(err).wrap(err, false)
+		return nil, err
 	}
 	defer conn.Close() //nolint:errcheck // gives the connection back
 	err = untilFree(ctx, func() error {
@@ -144,11 +154,14 @@ func (l *sqlite) page(ctx context.Context, text string, args ...any) (page []row
 	return page, err
 }
 
+// becomeWriter changes nothing, but takes the lock of the database.
+const becomeWriter = `UPDATE fenced_records SET version = version WHERE false`
+
 // guard makes tx a writer before it looks. A transaction that has read already,
 // and since when another has written, cannot become one: its snapshot is older.
 // So what guard returns is the newest row, and stays it until tx ends.
 func (l *sqlite) guard(ctx context.Context, tx *sql.Tx, key string) (row, error) {
-	if _, err := tx.ExecContext(ctx, `UPDATE fenced_records SET version = version WHERE false`); err != nil {
+	if _, err := tx.ExecContext(ctx, becomeWriter); err != nil {
 		return row{}, sqliteFailure(err).wrap(err, false)
 	}
 	r, err := one(ctx, tx, toSQLite.Replace(lookSQL(numbers)), []any{key})
