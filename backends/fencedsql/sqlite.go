@@ -71,7 +71,9 @@ func (l *sqlite) transact(ctx context.Context, f func(context.Context, *sql.Conn
 	}
 	if _, err := conn.ExecContext(ctx, `COMMIT`); err != nil {
 		rollback(ctx, conn)
-		return sqliteFailure(err).wrap(err, true)
+		fail := sqliteFailure(err)
+		fail.answered = fail.sentinel != nil // of other errors it is not known when they came
+		return fail.wrap(err, true)
 	}
 	return nil
 }

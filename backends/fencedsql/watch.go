@@ -103,7 +103,7 @@ func (s *Store) lookAt(ctx context.Context, w *watcher, until time.Time) {
 		return
 	}
 	if reasons := r.judge(w.g); reasons != nil {
-		w.end(r.farewell(w.g, reasons))
+		s.leases.end(w.g.Key, w.g.Nonce(), r, reasons)
 		return
 	}
 	s.leases.seen(w.g, r, sent)
@@ -234,16 +234,19 @@ func (l *leases) until(w *watcher) time.Time {
 	return time.Time{}
 }
 
-// ended notes that the grant before r has ended, and ends the contexts of it.
-func (l *leases) ended(r row) {
+// ended notes that the grant before r has ended.
+func (l *leases) ended(r row) { l.end(r.Key, r.endedNonce, r, stale) }
+
+// end forgets a grant of the record r, and ends the contexts of it.
+func (l *leases) end(key string, nonce uint64, r row, reasons []error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.m[r.endedNonce]
-	if t == nil || t.key != r.Key {
+	t := l.m[nonce]
+	if t == nil || t.key != key {
 		return
 	}
-	delete(l.m, r.endedNonce)
+	delete(l.m, nonce)
 	for w := range t.watchers {
-		w.end(r.farewell(w.g, stale))
+		w.end(r.farewell(w.g, reasons))
 	}
 }
