@@ -121,7 +121,7 @@ func calls(t *testing.T, s *fencedsql.Store, g fenced.Grant) map[string]func() e
 	return map[string]func() error{
 		"read":               func() error { _, err := s.Read(ctx, g.Key); return err },
 		"try acquire":        func() error { _, err := s.TryAcquire(ctx, "free", "B", time.Hour); return err },
-		"acquire":            func() error { _, err := s.Acquire(ctx, "free", "B", time.Hour); return err },
+		"acquire":            func() error { _, err := s.Acquire(ctx, "free too", "B", time.Hour); return err },
 		"commit":             func() error { _, err := s.Commit(ctx, g, []byte("late")); return err },
 		"delete":             func() error { _, err := s.Delete(ctx, g); return err },
 		"renew":              func() error { _, err := s.Renew(ctx, g, time.Minute); return err },

@@ -26,11 +26,10 @@ func (s *Store) Commit(ctx context.Context, g fenced.Grant, value []byte) (fence
 	if err != nil {
 		return fenced.Grant{}, err
 	}
-	r, err := s.under(ctx, "commit", g, &s.st.commit, row.judgeWrite, nil, int64(g.Version), value)
-	if err != nil {
+	if _, err := s.under(ctx, "commit", g, &s.st.commit, row.judgeWrite, nil, int64(g.Version), value); err != nil {
 		return fenced.Grant{}, err
 	}
-	g.Version, g.Value = r.Version, value
+	g.Version, g.Value = g.Version+1, value
 	return g, nil
 }
 
@@ -40,11 +39,10 @@ func (s *Store) Delete(ctx context.Context, g fenced.Grant) (fenced.Grant, error
 	if err := s.live(ctx); err != nil {
 		return fenced.Grant{}, err
 	}
-	r, err := s.under(ctx, "delete", g, &s.st.delete, row.judgeWrite, nil, int64(g.Version))
-	if err != nil {
+	if _, err := s.under(ctx, "delete", g, &s.st.delete, row.judgeWrite, nil, int64(g.Version)); err != nil {
 		return fenced.Grant{}, err
 	}
-	g.Version, g.Value = r.Version, nil
+	g.Version, g.Value = g.Version+1, nil
 	return g, nil
 }
 

@@ -41,7 +41,7 @@ func (s *Store) list(ctx context.Context, after string) ([]row, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	page, err := s.page(ctx, s.st.page, escape.Replace(after), listPage)
+	page, err := s.rows(ctx, &s.st.page, escape.Replace(after), listPage)
 	if err != nil {
 		return nil, failed("list", after, err)
 	}

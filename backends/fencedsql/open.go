@@ -79,7 +79,8 @@ type engine interface {
 	step(ctx context.Context, st *statement, late func(row), args ...any) (row, error)
 	// sweep ends up to limit lapsed grants and returns the rows as they were.
 	sweep(ctx context.Context, limit int) ([]row, error)
-	page(ctx context.Context, text string, args ...any) ([]row, error)
+	// rows runs st, which may yield many and writes nothing.
+	rows(ctx context.Context, st *statement, args ...any) ([]row, error)
 	guard(ctx context.Context, tx *sql.Tx, key string) (row, error)
 }
 

@@ -3,6 +3,7 @@ package fencedsql
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
@@ -18,7 +19,7 @@ type postgres struct {
 	db      *sql.DB
 	timeout time.Duration
 	spawn   func(func()) bool
-	sweepQ  string
+	lapsed  statement
 	guardQ  string
 }
 
@@ -30,13 +31,13 @@ func newPostgres(db *sql.DB, opts Options, spawn func(func()) bool) (*postgres, 
 		return from + `, pg_notify(` + quote(opts.Notify) + `, ` + from + `.key)`
 	}
 	p := &postgres{db: db, timeout: opts.Timeout, spawn: spawn}
-	p.sweepQ = `WITH due AS (SELECT ` + named + dueSQL + ` FOR NO KEY UPDATE SKIP LOCKED),
+	p.lapsed = statement{writes: true, scan: whole.scan, text: `WITH due AS (SELECT ` + named + dueSQL + ` FOR NO KEY UPDATE SKIP LOCKED),
 wrote AS (UPDATE fenced_records AS r SET holder = NULL, nonce = NULL, expires = NULL, generation = r.generation + 1,
 	ended_at = statement_timestamp(), ended_nonce = r.nonce, ended_version = r.version, ended = ` + reclaimed + `
 	FROM due WHERE r.key = due.key AND r.generation = due.generation AND r.nonce = due.nonce
 	RETURNING due.*)
-SELECT true, wrote.* FROM ` + notify(`wrote`)
-	p.guardQ = lookSQL(numbers) + ` FOR SHARE`
+SELECT true, wrote.* FROM ` + notify(`wrote`)}
+	p.guardQ = lookSQL(verdict) + ` FOR SHARE`
 	if opts.GuardIdle > 0 {
 		ms := strconv.FormatInt(millis(opts.GuardIdle), 10)
 		p.guardQ = strings.Replace(p.guardQ, `SELECT false`, `SELECT set_config('idle_in_transaction_session_timeout', '`+ms+`', true) IS NULL`, 1)
@@ -47,7 +48,7 @@ SELECT true, wrote.* FROM ` + notify(`wrote`)
 }
 
 // named are the columns of whole, each under a name.
-var named = strings.NewReplacer(`value IS NOT NULL`, `value IS NOT NULL AS present`, `statement_timestamp()`, `statement_timestamp() AS now`).Replace(whole)
+var named = strings.NewReplacer(`value IS NOT NULL`, `value IS NOT NULL AS present`, `statement_timestamp()`, `statement_timestamp() AS now`).Replace(whole.list)
 
 func asIs(text string) string { return text }
 
@@ -58,10 +59,11 @@ func quote(literal string) string { return `'` + strings.ReplaceAll(literal, `'`
 // COMMITTED; where it has written, the look is not run. The look sees the record
 // as of the start of the statement, which may contradict a refusal: see
 // [Store.step].
-func (p *postgres) writing(write, columns string) statement {
+func (p *postgres) writing(write string, c columns) statement {
 	return statement{
-		text: `WITH wrote AS (` + write + ` RETURNING true, ` + columns + `)
-SELECT wrote.* FROM wrote UNION ALL ` + lookSQL(columns) + ` AND NOT EXISTS (SELECT 1 FROM wrote)`,
+		text: `WITH wrote AS (` + write + ` RETURNING true, ` + c.list + `)
+SELECT wrote.* FROM wrote UNION ALL ` + lookSQL(c) + ` AND NOT EXISTS (SELECT 1 FROM wrote)`,
+		scan:   c.scan,
 		writes: true,
 	}
 }
@@ -69,11 +71,13 @@ SELECT wrote.* FROM wrote UNION ALL ` + lookSQL(columns) + ` AND NOT EXISTS (SEL
 // tries is how often a statement is run that others at work got in the way of.
 const tries = 10
 
-// again calls f until others at work no longer get in its way.
+// again calls f until others at work, or connections that have died unused, no
+// longer get in its way.
 func again(ctx context.Context, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
-		if !errors.Is(err, ErrRetry) || try == tries || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
+		retry := errors.Is(err, ErrRetry) || errors.Is(err, driver.ErrBadConn)
+		if !retry || try == tries || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
 			return err
 		}
 	}
@@ -95,7 +99,7 @@ func (p *postgres) once(ctx context.Context, st *statement, late func(row), args
 	}
 	run := func(ctx context.Context) (row, error) {
 		defer conn.Close() //nolint:errcheck // gives the connection back
-		r, err := one(ctx, conn, st.text, args)
+		r, err := one(ctx, conn, st.text, st.scan, args)
 		if err != nil {
 			err = postgresFailure(err).wrap(err, st.writes)
 		}
@@ -150,23 +154,18 @@ func (p *postgres) abandonable(ctx context.Context, conn *sql.Conn, run func(con
 }
 
 func (p *postgres) sweep(ctx context.Context, limit int) ([]row, error) {
-	return p.rows(ctx, true, p.sweepQ, limit)
+	return p.rows(ctx, &p.lapsed, limit)
 }
 
-func (p *postgres) page(ctx context.Context, text string, args ...any) ([]row, error) {
-	return p.rows(ctx, false, text, args...)
-}
-
-// rows runs text, which writes or does not.
-func (p *postgres) rows(ctx context.Context, writes bool, text string, args ...any) (rows []row, err error) {
+func (p *postgres) rows(ctx context.Context, st *statement, args ...any) (rows []row, err error) {
 	err = again(ctx, func() error {
 		conn, err := p.conn(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Close() //nolint:errcheck // gives the connection back
-		if rows, err = many(ctx, conn, text, args...); err != nil {
-			return postgresFailure(err).wrap(err, writes)
+		if rows, err = many(ctx, conn, st.text, st.scan, args); err != nil {
+			return postgresFailure(err).wrap(err, st.writes)
 		}
 		return nil
 	})
@@ -177,7 +176,7 @@ func (p *postgres) rows(ctx context.Context, writes bool, text string, args ...a
 // others who guard the same grant share. What it returns is the newest row, or
 // an error where the snapshot of tx is older.
 func (p *postgres) guard(ctx context.Context, tx *sql.Tx, key string) (row, error) {
-	r, err := one(ctx, tx, p.guardQ, []any{key})
+	r, err := one(ctx, tx, p.guardQ, verdict.scan, []any{key})
 	if err != nil {
 		return row{}, postgresFailure(err).wrap(err, false)
 	}

@@ -48,25 +48,18 @@ func (i *instant) Scan(v any) error {
 	return nil
 }
 
-// scan reads a row of the columns of a statement. Numbers are stored as int64
-// bit by bit.
+// scan reads a row of all columns.
 func scan(rows *sql.Rows) (row, error) {
 	var r row
-	var version, generation, endedNonce, endedVersion, writerGeneration, writerNonce int64
-	var ended uint8
-	var nonce sql.NullInt64
-	var holder sql.NullString
-	var expires, now, endedAt instant
-	err := rows.Scan(&r.wrote, &r.Key, &r.Value, &r.exists, &version, &generation, &holder, &nonce, &expires, &now,
-		&ended, &endedAt, &endedNonce, &endedVersion, &writerGeneration, &writerNonce)
-	if err != nil {
+	var n stored
+	var now instant
+	var endedVersion, writerGeneration, writerNonce int64
+	if err := rows.Scan(&r.wrote, &r.Key, &r.Value, &r.exists, &n.version, &n.generation, &n.holder, &n.nonce, &n.expires, &now,
+		&n.ended, &n.endedAt, &n.endedNonce, &endedVersion, &writerGeneration, &writerNonce); err != nil {
 		return row{}, err
 	}
-	r.Key, r.Holder = unescape.Replace(r.Key), unescape.Replace(holder.String)
-	r.Version, r.Generation = fenced.Version(version), fenced.Generation(generation)
-	r.held, r.nonce, r.Expires, r.now = nonce.Valid, uint64(nonce.Int64), expires.Time, now.Time
-	r.ended, r.endedAt = fenced.Ending(ended), endedAt.Time
-	r.endedNonce, r.endedVersion = uint64(endedNonce), fenced.Version(endedVersion)
+	n.into(&r)
+	r.Key, r.now, r.endedVersion = unescape.Replace(r.Key), now.Time, fenced.Version(endedVersion)
 	r.writer = writer{fenced.Generation(writerGeneration), uint64(writerNonce)}
 	if r.exists && r.Value == nil {
 		r.Value = []byte{} // not every driver tells empty from null
@@ -74,11 +67,35 @@ func scan(rows *sql.Rows) (row, error) {
 	return r, nil
 }
 
+// scanVerdict reads a row of what a write under a grant is judged by.
+func scanVerdict(rows *sql.Rows) (row, error) {
+	var r row
+	var n stored
+	if err := rows.Scan(&r.wrote, &n.version, &n.generation, &n.holder, &n.nonce, &n.expires, &n.ended, &n.endedAt, &n.endedNonce); err != nil {
+		return row{}, err
+	}
+	n.into(&r)
+	return r, nil
+}
+
+// stored is a part of a row as databases have it: numbers are int64 bit by bit.
+type stored struct {
+	version, generation, endedNonce int64
+	holder                          sql.NullString
+	nonce                           sql.NullInt64
+	expires, endedAt                instant
+	ended                           uint8
+}
+
+func (n *stored) into(r *row) {
+	r.Version, r.Generation = fenced.Version(n.version), fenced.Generation(n.generation)
+	r.held, r.nonce, r.Holder, r.Expires = n.nonce.Valid, uint64(n.nonce.Int64), unescape.Replace(n.holder.String), n.expires.Time
+	r.ended, r.endedAt, r.endedNonce = fenced.Ending(n.ended), n.endedAt.Time, uint64(n.endedNonce)
+}
+
 // of returns r as the row of key, of which there may be none.
 func (r row) of(key string) row {
-	if r.Generation == 0 {
-		r.Key, r.Generation = key, 1
-	}
+	r.Key, r.Generation = key, max(r.Generation, 1)
 	return r
 }
 

@@ -88,7 +88,10 @@ func (t tables) made(ctx context.Context) (bool, error) {
 	if err := get(ctx, t.q, `SELECT max(version) FROM fenced_schema`, &version); err != nil {
 		return false, fmt.Errorf("%w: %w", ErrNoSchema, err)
 	}
-	if version != schemaVersion {
+	if version < schemaVersion {
+		return false, fmt.Errorf("%w: version %d", ErrNoSchema, version)
+	}
+	if version > schemaVersion {
 		return false, fmt.Errorf("%w: version %d, this package has %d", ErrNewerSchema, version, schemaVersion)
 	}
 	// Fails where a column is missing.

@@ -22,32 +22,36 @@ type sqlite struct {
 func newSQLite(db *sql.DB) (*sqlite, statements) {
 	l := &sqlite{
 		db:      db,
-		dueQ:    toSQLite.Replace(`SELECT false, ` + whole + dueSQL),
+		dueQ:    toSQLite.Replace(`SELECT false, ` + whole.list + dueSQL),
 		reclaim: toSQLite.Replace(`UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE ` + current),
 	}
 	return l, compile(toSQLite.Replace, l.writing)
 }
 
-func (l *sqlite) writing(write, columns string) statement {
-	return statement{
-		text:   toSQLite.Replace(write + ` RETURNING true, ` + columns),
-		look:   toSQLite.Replace(lookSQL(columns)),
-		writes: true,
-	}
+// writing returns write and its look as two statements: within a transaction of
+// its own a look is cheaper than RETURNING, and mostly not needed.
+func (l *sqlite) writing(write string, c columns) statement {
+	return statement{text: toSQLite.Replace(write), look: toSQLite.Replace(lookSQL(c)), scan: c.scan, brief: c.brief, writes: true}
 }
 
 func (l *sqlite) step(ctx context.Context, st *statement, _ func(row), args ...any) (r row, err error) {
 	if !st.writes {
-		rows, err := l.page(ctx, st.text, args...)
+		rows, err := l.rows(ctx, st, args...)
 		if err != nil || len(rows) == 0 {
 			return row{}, err
 		}
 		return rows[0], nil
 	}
 	err = l.transact(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		if r, err = one(ctx, conn, st.text, args); err == nil && !r.wrote {
-			r, err = one(ctx, conn, st.look, args[:1])
+		done, err := conn.ExecContext(ctx, st.text, args...)
+		if err != nil {
+			return err
 		}
+		n, err := done.RowsAffected()
+		if err == nil && (n == 0 || !st.brief) {
+			r, err = one(ctx, conn, st.look, st.scan, args[:1])
+		}
+		r.wrote = n > 0
 		return err
 	})
 	return r, err
@@ -127,7 +131,7 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 
 func (l *sqlite) sweep(ctx context.Context, limit int) (due []row, err error) {
 	err = l.transact(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		if due, err = many(ctx, conn, l.dueQ, limit); err != nil {
+		if due, err = many(ctx, conn, l.dueQ, whole.scan, []any{limit}); err != nil {
 			return err
 		}
 		for _, r := range due {
@@ -143,17 +147,17 @@ func (l *sqlite) sweep(ctx context.Context, limit int) (due []row, err error) {
 	return due, nil
 }
 
-func (l *sqlite) page(ctx context.Context, text string, args ...any) (page []row, err error) {
+func (l *sqlite) rows(ctx context.Context, st *statement, args ...any) (rows []row, err error) {
 	conn, err := l.conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close() //nolint:errcheck // gives the connection back
 	err = untilFree(ctx, func() error {
-		page, err = many(ctx, conn, text, args...)
+		rows, err = many(ctx, conn, st.text, st.scan, args)
 		return err
 	})
-	return page, err
+	return rows, err
 }
 
 // becomeWriter changes nothing, but takes the lock of the database.
@@ -166,7 +170,7 @@ func (l *sqlite) guard(ctx context.Context, tx *sql.Tx, key string) (row, error)
 	if _, err := tx.ExecContext(ctx, becomeWriter); err != nil {
 		return row{}, sqliteFailure(err).wrap(err, false)
 	}
-	r, err := one(ctx, tx, toSQLite.Replace(lookSQL(numbers)), []any{key})
+	r, err := one(ctx, tx, toSQLite.Replace(lookSQL(verdict)), verdict.scan, []any{key})
 	if err != nil {
 		return row{}, sqliteFailure(err).wrap(err, false)
 	}

@@ -1,10 +1,14 @@
 package fencedsql
 
-// statement is one atomic step on the record whose key is $1: a write and, where
-// the write found nothing to change, a look at the record that says why.
+import "database/sql"
+
+// statement is one atomic step on the record whose key is $1: a write and a look
+// at the record, as the write left it or to say why it found nothing to change.
 type statement struct {
-	text   string // yields a row: whether it wrote, and the columns of the record
-	look   string // for what text does not look at itself, in the same transaction
+	text   string // PostgreSQL: yields whether it wrote, and the columns
+	look   string // SQLite: yields them, in the same transaction
+	scan   func(*sql.Rows) (row, error)
+	brief  bool // where it wrote, nobody asks for the columns
 	writes bool
 }
 
@@ -15,16 +19,26 @@ type statements struct {
 	handOver                       statement
 	commit, delete                 statement
 	swap, remove, create, bury     statement
-	page                           string
+	page                           statement
 }
 
-// The columns of a record, with and without its value.
-const (
-	rest = `value IS NOT NULL, version, generation, holder, nonce, expires, statement_timestamp(),
-	ended, ended_at, ended_nonce, ended_version, writer_generation, writer_nonce`
-	whole   = `key, value, ` + rest
-	numbers = `key, NULL::bytea, ` + rest
+// columns are what a statement yields of a record, and how it is read.
+type columns struct {
+	list  string
+	scan  func(*sql.Rows) (row, error)
+	brief bool
+}
+
+// All there is, all but the value, and what a write under a grant is judged by:
+// that is the path that has to be short.
+var (
+	whole   = columns{`key, value, ` + rest, scan, false}
+	numbers = columns{`key, NULL::bytea, ` + rest, scan, false}
+	verdict = columns{`version, generation, holder, nonce, expires, ended, ended_at, ended_nonce`, scanVerdict, true}
 )
+
+const rest = `value IS NOT NULL, version, generation, holder, nonce, expires, statement_timestamp(),
+	ended, ended_at, ended_nonce, ended_version, writer_generation, writer_nonce`
 
 // current is the one question that every call under a grant asks.
 const current = `key = $1 AND generation = $2 AND nonce = $3 AND holder IS NOT NULL`
@@ -75,13 +89,13 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value, ` + byNobody + `r.value 
 ON CONFLICT (key) DO UPDATE SET ` + byNobody + `r.value IS NULL`
 
 	dueSQL  = ` FROM fenced_records WHERE holder IS NOT NULL AND expires <= statement_timestamp() ORDER BY expires LIMIT $1`
-	pageSQL = `SELECT false, ` + whole + ` FROM fenced_records WHERE key > $1 AND value IS NOT NULL ORDER BY key LIMIT $2`
+	pageSQL = ` FROM fenced_records WHERE key > $1 AND value IS NOT NULL ORDER BY key LIMIT $2`
 )
 
 // compile returns the statements that writing, of the dialect, makes.
-func compile(translate func(string) string, writing func(write, columns string) statement) statements {
-	looking := func(columns string) statement {
-		return statement{text: translate(lookSQL(columns))}
+func compile(translate func(string) string, writing func(write string, c columns) statement) statements {
+	looking := func(c columns) statement {
+		return statement{text: translate(lookSQL(c)), scan: c.scan}
 	}
 	return statements{
 		read:     looking(whole),
@@ -91,16 +105,16 @@ func compile(translate func(string) string, writing func(write, columns string) 
 		release:  writing(releaseSQL, numbers),
 		reclaim:  writing(reclaimSQL, whole),
 		handOver: writing(handOverSQL, whole),
-		commit:   writing(commitSQL, numbers),
-		delete:   writing(deleteSQL, numbers),
+		commit:   writing(commitSQL, verdict),
+		delete:   writing(deleteSQL, verdict),
 		swap:     writing(swapSQL, numbers),
 		remove:   writing(removeSQL, numbers),
 		create:   writing(createSQL, numbers),
 		bury:     writing(burySQL, numbers),
-		page:     translate(pageSQL),
+		page:     statement{text: translate(`SELECT false, ` + whole.list + pageSQL), scan: whole.scan},
 	}
 }
 
-func lookSQL(columns string) string {
-	return `SELECT false, ` + columns + ` FROM fenced_records WHERE key = $1`
+func lookSQL(c columns) string {
+	return `SELECT false, ` + c.list + ` FROM fenced_records WHERE key = $1`
 }
