@@ -225,7 +225,11 @@ func TestClaimAbandoned(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, lock.Rollback())
 
-	c, err := s.Acquire(t.Context(), "k", "C", time.Hour) // B had it for a moment, at most
+	for r := (fenced.Record{}); r.Generation < 3; { // B is granted generation 2, and that ends
+		r, err = s.Read(t.Context(), "k")
+		require.NoError(t, err)
+	}
+	c, err := s.TryAcquire(t.Context(), "k", "C", time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, fenced.Generation(3), c.Generation)
 }
