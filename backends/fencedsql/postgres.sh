@@ -51,15 +51,6 @@ install() {
 	} >&2
 }
 
-# port prints a port that nobody listens on.
-port() {
-	p=$((20000 + ($$ * 7 + $(date +%s)) % 20000))
-	while as "$1/pg_isready" -q -h 127.0.0.1 -p "$p" || (: <>"/dev/tcp/127.0.0.1/$p") 2>/dev/null; do
-		p=$((p + 1))
-	done
-	echo "$p"
-}
-
 start() {
 	[ ! -e "$dir" ] || stop
 	server=$(bin)
@@ -72,12 +63,19 @@ start() {
 	[ "$(id -u)" != 0 ] || chown postgres "$dir"
 	as "$server/initdb" --no-sync -D "$dir/data" -U fenced -A trust -E UTF8 --locale=C >"$dir/initdb.log" 2>&1 ||
 		{ cat "$dir/initdb.log" >&2; die "initdb failed"; }
-	p=$(port "$server")
-	as "$server/pg_ctl" -D "$dir/data" -l "$dir/data/server.log" -w -t 30 \
-		-o "-c listen_addresses=127.0.0.1 -p $p -k $dir -c max_connections=200" start >"$dir/pg_ctl.log" 2>&1 ||
-		{ cat "$dir/pg_ctl.log" "$dir/data/server.log" >&2; die "the server did not start"; }
 	echo "$server" >"$dir/bin"
-	echo "postgres://fenced@127.0.0.1:$p/postgres?sslmode=disable"
+	# Another program may have the port: try some.
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		p=$((20000 + ($$ * 7 + $(date +%s) + try * 997) % 20000))
+		if as "$server/pg_ctl" -D "$dir/data" -l "$dir/data/server.log" -w -t 30 \
+			-o "-c listen_addresses=127.0.0.1 -p $p -k $dir -c max_connections=200" start >"$dir/pg_ctl.log" 2>&1; then
+			echo "postgres://fenced@127.0.0.1:$p/postgres?sslmode=disable"
+			return
+		fi
+	done
+	cat "$dir/pg_ctl.log" "$dir/data/server.log" >&2
+	stop
+	die "the server did not start"
 }
 
 stop() {
