@@ -25,7 +25,9 @@ func (d database) refuses(t *testing.T, db *sql.DB, opts fencedsql.Options, want
 
 func TestOpenInvalid(t *testing.T) {
 	db, _ := sqlite.open(t)
-	for _, opts := range []fencedsql.Options{{Timeout: -1}, {MaxValue: -1}, {Poll: -1}, {GuardIdle: -1}} {
+	for _, opts := range []fencedsql.Options{{Timeout: -1}, {MaxValue: -1}, {Poll: -1}, {GuardIdle: -1},
+		{GuardIdle: 1000 * time.Hour}, {Notify: strings.Repeat("x", 64)}, {Notify: "\x00"},
+	} {
 		sqlite.refuses(t, db, opts, fenced.ErrInvalid)
 	}
 	sqlite.refuses(t, nil, fencedsql.Options{}, fenced.ErrInvalid)
@@ -96,7 +98,10 @@ func TestOpenSchema(t *testing.T) {
 			d.refuses(t, db, fencedsql.Options{}, fencedsql.ErrNoSchema)
 		})
 		t.Run("at once", func(t *testing.T) {
-			db, _ := d.open(t)
+			db, dsn := d.open(t)
+			if d.dialect == fencedsql.PostgreSQL { // where what others made could go unseen
+				db = openDB(t, "pgx", dsn+"&default_transaction_isolation=serializable")
+			}
 			errs := make(chan error)
 			for range 8 {
 				go func() {
@@ -304,4 +309,29 @@ func TestPostgresSettings(t *testing.T) {
 	db := openDB(t, "pgx", dsn+"&synchronous_commit=off")
 	postgres.refuses(t, db, fencedsql.Options{}, fencedsql.ErrUnsupported)
 	postgres.storeIn(t, db, fencedsql.Options{Relaxed: true})
+}
+
+// TestEmptyValue writes empty values through a driver that makes null of them.
+func TestEmptyValue(t *testing.T) {
+	onEach(t, func(t *testing.T, d database) {
+		_, db := d.tapped(t)
+		s := d.storeIn(t, db, fencedsql.Options{})
+		exists := func(key string) {
+			t.Helper()
+			r, err := s.Read(t.Context(), key)
+			require.NoError(t, err)
+			require.True(t, r.Exists())
+			require.Empty(t, r.Value)
+		}
+		for v := range fenced.Version(2) {
+			_, err := s.CompareAndSwap(t.Context(), "k", v, nil)
+			require.NoError(t, err)
+			exists("k")
+		}
+		g, err := s.TryAcquire(t.Context(), "other", "A", time.Hour)
+		require.NoError(t, err)
+		_, err = s.Commit(t.Context(), g, []byte{})
+		require.NoError(t, err)
+		exists("other")
+	})
 }

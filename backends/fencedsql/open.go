@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,6 +59,10 @@ func (o Options) complete() (Options, error) {
 	switch {
 	case o.Timeout < 0, o.MaxValue < 0, o.Poll < 0, o.GuardIdle < 0:
 		return o, invalid("negative option in %+v", o)
+	case len(o.Notify) > 63 || strings.Contains(o.Notify, "\x00"):
+		return o, invalid("channel %q, at most 63 bytes and no U+0000", o.Notify)
+	case millis(o.GuardIdle) > math.MaxInt32:
+		return o, invalid("GuardIdle of %v, at most 24 days", o.GuardIdle)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -67,6 +73,7 @@ func (o Options) complete() (Options, error) {
 	if o.Poll == 0 {
 		o.Poll = DefaultPoll
 	}
+	o.Poll = max(o.Poll, time.Millisecond)
 	return o, nil
 }
 

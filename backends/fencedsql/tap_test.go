@@ -11,7 +11,8 @@ import (
 )
 
 // tap is a driver between a Store and the driver of a database. It counts what is
-// sent and loses what it is told to.
+// sent and loses what it is told to. As some drivers do, it cannot tell an empty
+// value from null.
 type tap struct {
 	driver driver.Driver
 	dsn    string
@@ -100,6 +101,9 @@ func (c *tapConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx
 }
 
 func (c *tapConn) CheckNamedValue(v *driver.NamedValue) error {
+	if b, ok := v.Value.([]byte); ok && len(b) == 0 {
+		v.Value = nil
+	}
 	if checker, ok := c.Conn.(driver.NamedValueChecker); ok {
 		return checker.CheckNamedValue(v)
 	}
