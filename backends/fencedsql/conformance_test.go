@@ -1,8 +1,12 @@
 package fencedsql_test
 
 import (
+	"database/sql"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/fencedgo/fenced"
 	"github.com/fencedgo/fenced/backends/fencedsql"
@@ -21,11 +25,22 @@ const noStats = "what one process counts is not what happened to the records; th
 
 func TestConformance(t *testing.T) {
 	onEach(t, func(t *testing.T, d database) {
-		t.Parallel() // it waits more than it works
+		t.Parallel()      // it waits more than it works
+		var dsns sync.Map // by Store
+		open := func(t *testing.T, db *sql.DB, dsn string) fenced.Backend {
+			s := d.storeIn(t, db, fencedsql.Options{Poll: 20 * time.Millisecond})
+			dsns.Store(s, dsn)
+			return s
+		}
 		fencedtest.Run(t, fencedtest.Harness{
 			Open: func(t *testing.T) fenced.Backend {
-				s, _ := d.store(t, fencedsql.Options{Poll: 20 * time.Millisecond})
-				return s
+				db, dsn := d.open(t)
+				return open(t, db, dsn)
+			},
+			Reopen: func(t *testing.T, b fenced.Backend) fenced.Backend {
+				require.NoError(t, b.(*fencedsql.Store).Close())
+				dsn, _ := dsns.Load(b)
+				return open(t, openDB(t, d.driver, dsn.(string)), dsn.(string))
 			},
 			Tick: 100 * time.Millisecond,
 			Skip: skipped,

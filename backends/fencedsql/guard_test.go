@@ -64,7 +64,7 @@ func TestGuardSQLite(t *testing.T) {
 			r.db = openDB(t, "sqlite", r.dsn+"&_txlock="+begin)
 			tx := r.begin(sql.LevelDefault)
 			require.NoError(t, guarded(r, tx))
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 			defer cancel()
 			_, err := r.s.Reclaim(ctx, invoice, r.a.Generation)
 			require.ErrorIs(t, err, fencedsql.ErrRetry)

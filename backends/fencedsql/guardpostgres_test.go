@@ -255,7 +255,7 @@ func TestGuardHoldsUpReclaim(t *testing.T) {
 	r := newRace(t, postgres, fencedsql.Options{})
 	tx := r.begin(sql.LevelDefault)
 	require.NoError(t, guarded(r, tx))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 	defer cancel()
 	_, err := r.s.Reclaim(ctx, invoice, r.a.Generation)
 	require.ErrorIs(t, err, context.DeadlineExceeded)

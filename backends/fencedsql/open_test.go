@@ -20,6 +20,7 @@ import (
 // database makes databases of one dialect.
 type database struct {
 	dialect fencedsql.Dialect
+	driver  string
 	// open returns a fresh and empty database, which is closed with t, and its
 	// DSN.
 	open func(t testing.TB) (*sql.DB, string)
@@ -27,8 +28,8 @@ type database struct {
 
 // The databases that the tests run against.
 var (
-	sqlite   = database{fencedsql.SQLite, openSQLite}
-	postgres = database{fencedsql.PostgreSQL, openPostgres}
+	sqlite   = database{fencedsql.SQLite, "sqlite", openSQLite}
+	postgres = database{fencedsql.PostgreSQL, "pgx", openPostgres}
 )
 
 // onEach runs f as a subtest for each database.
@@ -37,13 +38,6 @@ func onEach(t *testing.T, f func(t *testing.T, d database)) {
 	for _, d := range []database{sqlite, postgres} {
 		t.Run(d.dialect.String(), func(t *testing.T) { f(t, d) })
 	}
-}
-
-func (d database) driver() string {
-	if d.dialect == fencedsql.SQLite {
-		return "sqlite"
-	}
-	return "pgx"
 }
 
 // store returns a Store over a fresh database.

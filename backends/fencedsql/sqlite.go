@@ -107,17 +107,19 @@ func (l *sqlite) begin(ctx context.Context, conn *sql.Conn) error {
 
 // untilFree calls f until the database is not locked or ctx ends.
 func untilFree(ctx context.Context, f func() error) error {
+	var locked error
 	for try := 1; ; try++ {
 		err := f()
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		fail := sqliteFailure(err)
-		if fail.sentinel != ErrRetry { //nolint:errorlint // the sentinel itself
-			return fail.wrap(err, false)
+		case errors.Is(sqliteFailure(err).sentinel, ErrRetry):
+			locked = err
+		case locked == nil || ctx.Err() == nil:
+			return sqliteFailure(err).wrap(err, false)
 		}
 		if ended := pause(ctx, backoff(try, 20*time.Millisecond)); ended != nil {
-			return fmt.Errorf("%w: %w: %w", ErrRetry, ended, err)
+			return fmt.Errorf("%w: %w: %w", ErrRetry, ended, locked)
 		}
 	}
 }

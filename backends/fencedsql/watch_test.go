@@ -110,7 +110,7 @@ func TestContextRenewed(t *testing.T) {
 		s := d.storeIn(t, db, fencedsql.Options{Poll: 10 * time.Millisecond})
 		other := d.storeIn(t, db, fencedsql.Options{})
 		for _, renewer := range []*fencedsql.Store{s, other} {
-			const lease = time.Second
+			const lease = 2 * time.Second
 			g, err := s.TryAcquire(t.Context(), "k", "A", lease)
 			require.NoError(t, err)
 			ctx, cancel := s.Context(t.Context(), g)
