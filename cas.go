@@ -14,64 +14,79 @@ import "context"
 // changed. Errors: [ErrGrantHeld] and [ErrVersionConflict], which may come
 // together, [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) CompareAndSwap(ctx context.Context, key string, version Version, value []byte) (Record, error) {
-	return s.swap(ctx, EventCompareAndSwap, key, version, orEmpty(value))
+	v := Record{Key: key, Version: version}
+	err := s.swap(ctx, EventCompareAndSwap, &v, value)
+	return v, err
 }
 
 // CompareAndDelete removes the record if it is at version, with the rules and
 // errors of [Store.CompareAndSwap]. It moves the version, also where there was
 // nothing to remove.
 func (s *Store) CompareAndDelete(ctx context.Context, key string, version Version) (Record, error) {
-	return s.swap(ctx, EventCompareAndDelete, key, version, nil)
+	v := Record{Key: key, Version: version}
+	err := s.swap(ctx, EventCompareAndDelete, &v, nil)
+	return v, err
 }
 
-// swap stores value, nil to delete, where nobody holds the record and it is at
-// version.
-func (s *Store) swap(ctx context.Context, kind EventKind, key string, version Version, value []byte) (Record, error) {
-	if err := live(ctx); err != nil {
-		return Record{}, err
+// swap is CompareAndSwap or CompareAndDelete, as kind says. It moves v, which
+// holds key and version, to the record as written, or to the zero Record where
+// it fails.
+func (s *Store) swap(ctx context.Context, kind EventKind, v *Record, value []byte) error {
+	if err := checkContext(ctx); err != nil {
+		*v = Record{}
+		return err
 	}
-	if err := CheckKey(key); err != nil {
-		return Record{}, err
+	if value == nil && kind == EventCompareAndSwap {
+		value = []byte{}
 	}
-	st, hash := s.at(key)
-	var n notices
+	st, hash := s.locate(v.Key)
 	st.mu.Lock()
-	if !st.open {
-		st.mu.Unlock()
-		return Record{}, ErrClosed
+	r := st.records.find(v.Key, hash)
+	if r == nil || !st.admitsSwap(r, v.Version) || s.onEvent != nil {
+		return st.swapOrRefuse(kind, v, hash, r, value)
 	}
-	r := st.records[key]
-	if !st.unheldAt(r, version) {
-		err := st.refuseSwap(kind, r, &Record{Key: key, Version: version}, value, &n)
-		st.mu.Unlock()
-		s.send(&n)
-		return Record{}, err
+	st.applySwap(v, r, value)
+	st.mu.Unlock()
+	return nil
+}
+
+// swapOrRefuse is the rest of swap where there is more to do than to write. It
+// unlocks st.
+func (st *stripe) swapOrRefuse(kind EventKind, v *Record, hash uint64, r *record, value []byte) error {
+	var n notices
+	err := st.refuseSwap(kind, v, r, value, &n)
+	if err != nil {
+		*v = Record{}
+	} else {
+		if r == nil {
+			r = st.add(v.Key, hash)
+		}
+		if st.store.onEvent != nil {
+			st.note(&n, Event{Kind: kind, Key: r.key, Version: r.version + 1})
+		}
+		st.applySwap(v, r, value)
 	}
-	if r == nil {
-		r = st.add(key, hash)
-	}
+	st.mu.Unlock()
+	st.store.send(&n)
+	return err
+}
+
+// applySwap writes, once admitted, and moves v to what was written.
+func (st *stripe) applySwap(v *Record, r *record, value []byte) {
 	st.write(r, value)
-	v := Record{Key: r.key, Value: value, Version: r.version, Generation: r.generation}
-	if s.onEvent != nil {
-		st.note(&n, Event{Kind: kind, Key: r.key, Version: r.version})
-	}
+	v.Value, v.Version, v.Generation = value, r.version, r.generation
 	if value != nil {
 		st.count.Swaps++
 	} else {
 		st.count.Deletes++
 		st.collect()
 	}
-	st.mu.Unlock()
-	s.send(&n)
-	return v, nil
+	st.check(r)
 }
 
-// unheldAt reports whether r, nil if not seen before, is free and at version.
-func (st *stripe) unheldAt(r *record, version Version) bool {
-	if r == nil {
-		return version == 0 || version == st.version
-	}
-	return r.holding == nil && r.isAt(version)
+// admitsSwap reports whether r is free and at version.
+func (st *stripe) admitsSwap(r *record, version Version) bool {
+	return st.open && r.holding == nil && r.isAt(version)
 }
 
 // isAt reports whether r is at version; to be at 0 is not to exist.
@@ -82,11 +97,26 @@ func (r *record) isAt(version Version) bool {
 	return version == r.version
 }
 
-// refuseSwap says why a writer without a grant may not write to r.
-func (st *stripe) refuseSwap(kind EventKind, r *record, presented *Record, value []byte, n *notices) error {
-	reasons := moved
+// refuseSwap says why a writer without a grant may not write to r, nil if not
+// seen before, or returns nil.
+func (st *stripe) refuseSwap(kind EventKind, presented *Record, r *record, value []byte, n *notices) error {
+	if !st.open {
+		return ErrClosed
+	}
+	if err := CheckKey(presented.Key); err != nil {
+		return err
+	}
+	var reasons []error
 	switch {
-	case r == nil || r.holding == nil:
+	case r == nil && (presented.Version == 0 || presented.Version == st.version):
+		return nil
+	case r == nil:
+		reasons = moved
+		st.count.RefusedVersion++
+	case st.admitsSwap(r, presented.Version):
+		return nil
+	case r.holding == nil:
+		reasons = moved
 		st.count.RefusedVersion++
 	case r.isAt(presented.Version):
 		reasons = held
@@ -95,5 +125,5 @@ func (st *stripe) refuseSwap(kind EventKind, r *record, presented *Record, value
 		reasons = heldAndMoved
 		st.count.RefusedHeld++
 	}
-	return st.refuse(kind, presented, value, reasons, n)
+	return st.refuse(kind, presented, r, value, reasons, n)
 }

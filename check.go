@@ -18,13 +18,15 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// live returns why a call under ctx may not begin, if anything.
-func live(ctx context.Context) error {
+// checkContext returns why a call under ctx may not begin, if anything.
+func checkContext(ctx context.Context) error {
 	if ctx == nil {
-		return invalid("nil context")
+		return errNoContext
 	}
 	return ctx.Err()
 }
+
+var errNoContext = invalid("nil context")
 
 // CheckKey returns an error that matches [ErrInvalid] unless key is 1 to
 // [MaxKey] bytes of valid UTF-8. Every store applies it.
@@ -55,12 +57,10 @@ func checkLabel(what, s string, most int) error {
 	return nil
 }
 
-// checkClaim checks what Acquire and TryAcquire are called with.
-func checkClaim(ctx context.Context, key, holder string, lease time.Duration) error {
-	if err := live(ctx); err != nil {
-		return err
-	}
-	if err := CheckKey(key); err != nil {
+// checkClaim checks what Acquire and TryAcquire are called with, but for the key,
+// which needs no check where the store knows it.
+func checkClaim(ctx context.Context, holder string, lease time.Duration) error {
+	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	if err := CheckHolder(holder); err != nil {

@@ -43,7 +43,8 @@
 // Version and generation are numbers to compare for equality, not to count
 // with. A deleted record keeps its numbers; when many are deleted their memory is
 // collected, and records not seen before then start at a floor above the
-// numbers of the collected ones instead of at 0 and 1.
+// numbers of the collected ones instead of at 0 and 1. Who read such a record
+// before the floor rose may be refused a swap though nobody wrote: read again.
 //
 // Leases run on the monotonic clock, which on most systems stands still while
 // the machine is suspended.

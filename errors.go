@@ -43,7 +43,8 @@ var (
 )
 
 // ErrSkip is what a [Work] function returns when it looked and decided that no
-// write applies. [Worker.Do] releases the grant and reports success.
+// write applies. [Worker.Do] releases the grant and reports success, for every
+// error that matches it: do not join it with one that should be seen.
 var ErrSkip = errors.New("fenced: no write applies")
 
 // Ending is how a grant ended. The zero value is [EndingUnknown].
@@ -82,7 +83,7 @@ type ConflictError struct {
 	Current   Record    // the record as it stands, without value
 	Ended     Ending    // how the presented grant ended, as far as the store still knows
 	EndedAt   time.Time // when, zero where Ended is EndingUnknown
-	Reasons   []error   // the sentinels of the checks that refused; shared, not to be changed
+	Reasons   []error   // the sentinels of the checks that refused
 }
 
 // Error says in one line who, what, which numbers against which, and how and
@@ -113,12 +114,10 @@ func (e *ConflictError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the sentinels of the checks that refused. The slice is the
-// error's own.
+// Unwrap returns Reasons.
 func (e *ConflictError) Unwrap() []error { return e.Reasons }
 
-// The reasons of this package's refusals, shared so that a refusal costs one
-// allocation.
+// The reasons for which this store refuses. Each refusal carries a copy.
 var (
 	moved        = []error{ErrVersionConflict}
 	stale        = []error{ErrStaleReadGeneration}

@@ -32,8 +32,8 @@ var eventNames = [...]string{
 	EventCompareAndDelete: "compare-and-delete",
 }
 
-// String returns the name of the call or ending, the one that a
-// [ConflictError] carries in Op.
+// String returns the name of the call, the one that a [ConflictError] carries in
+// Op, or "take-over".
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) && k != 0 {
 		return eventNames[k]

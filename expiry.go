@@ -47,11 +47,27 @@ func (h *expiries) drop(r *record) {
 	}
 }
 
-// dropLast removes r where that takes no sifting: a record claimed and released
-// in turn would else leave an entry behind for every sweep to look at.
-func (h *expiries) dropLast(r *record) {
+// leave is told that r is no longer held, and of how many records still are. A
+// record claimed and released in turn leaves no entry behind, as its removal
+// takes no sifting; others do, until they are too many.
+func (h *expiries) leave(r *record, held int) {
 	if int(r.filed) == len(*h) {
 		h.drop(r)
+	}
+	if len(*h) > 2*held+maxSlack {
+		h.prune(held)
+	}
+}
+
+// prune drops all entries of records that are not held.
+func (h *expiries) prune(held int) {
+	all := *h
+	*h = make(expiries, 0, held)
+	for _, e := range all {
+		e.r.filed = 0
+		if e.r.holding != nil {
+			h.file(e.r)
+		}
 	}
 }
 

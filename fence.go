@@ -1,6 +1,9 @@
 package fenced
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Commit writes value under g: the fence. It lands only if g is still the
 // record's current grant and g.Version its version, in one step with both
@@ -12,84 +15,105 @@ import "context"
 // has changed. Errors: [ErrVersionConflict] and [ErrStaleReadGeneration], which
 // may come together, [ErrForeignGrant], [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) Commit(ctx context.Context, g Grant, value []byte) (Grant, error) {
-	value = orEmpty(value)
-	if err := s.write(ctx, EventCommit, &g, value); err != nil {
-		return Grant{}, err
-	}
-	g.Value = value
-	return g, nil
+	err := s.commit(ctx, EventCommit, &g, value)
+	return g, err
 }
 
 // Delete removes the record under g, fenced like [Store.Commit], with the same
 // errors. It moves the version, also where there was nothing to remove. The
 // grant stays current and is returned at its new version.
 func (s *Store) Delete(ctx context.Context, g Grant) (Grant, error) {
-	if err := s.write(ctx, EventDelete, &g, nil); err != nil {
-		return Grant{}, err
-	}
-	g.Value = nil
-	return g, nil
+	err := s.commit(ctx, EventDelete, &g, nil)
+	return g, err
 }
 
-// write stores value, nil to delete, under g, and moves g to the new version.
-func (s *Store) write(ctx context.Context, kind EventKind, g *Grant, value []byte) error {
-	if err := live(ctx); err != nil {
+// commit is Commit or Delete, as kind says. It moves g to the new version, or to
+// the zero Grant where it fails. It stands apart so that the two are inlined and
+// a grant is not copied to and fro.
+func (s *Store) commit(ctx context.Context, kind EventKind, g *Grant, value []byte) error {
+	if err := checkContext(ctx); err != nil {
+		*g = Grant{}
 		return err
 	}
-	var n notices
+	if value == nil && kind == EventCommit {
+		value = []byte{}
+	}
 	st, r := s.lock(g)
-	if !st.open || !r.holds(g) || r.version != g.Version {
-		var err error
-		if r, err = st.refuseWrite(kind, g, value, &n); err != nil {
-			st.mu.Unlock()
-			s.send(&n)
-			return err
-		}
+	if !st.admits(g, r) || s.onEvent != nil {
+		return st.commitOrRefuse(kind, g, r, value)
 	}
+	st.apply(g, r, value)
+	st.mu.Unlock()
+	return nil
+}
+
+// commitOrRefuse is the rest of commit where there is more to do than to write.
+// It unlocks st.
+func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []byte) error {
+	var n notices
+	var waived, err error
+	if !st.admits(g, r) {
+		r, waived, err = st.refuseWrite(kind, g, r, value, &n)
+	}
+	if err != nil {
+		*g = Grant{}
+	} else {
+		if st.store.onEvent != nil {
+			holder := g.Holder
+			if r.holds(g) {
+				holder = r.holding.holder // a grant from a token has no label
+			}
+			st.note(&n, Event{
+				Kind: kind, Key: r.key, Holder: holder,
+				Version: r.version + 1, Generation: g.Generation, Err: waived,
+			})
+		}
+		st.apply(g, r, value)
+	}
+	st.mu.Unlock()
+	st.store.send(&n)
+	return err
+}
+
+// apply writes, once admitted, and moves g to the new version.
+func (st *stripe) apply(g *Grant, r *record, value []byte) {
 	st.write(r, value)
-	if s.onEvent != nil {
-		holder := g.Holder
-		if n.waived == nil {
-			holder = r.holding.holder // a grant from a token has no label
-		}
-		st.note(&n, Event{Kind: kind, Key: r.key, Holder: holder, Version: r.version, Generation: g.Generation, Err: n.waived})
-	}
-	g.Version, g.at = r.version, r
+	g.Value, g.Version, g.at = value, r.version, r
 	if value != nil {
 		st.count.Commits++
 	} else {
 		st.count.Deletes++
-		st.collect()
+		st.collect() // in report-only mode nobody may hold it
 	}
-	st.mu.Unlock()
-	s.send(&n)
-	return nil
+	st.check(r)
 }
 
 // lock returns the record of g, nil if the store has none, and its stripe
-// locked. A grant that remembers its record needs no look-up; that record may
-// have left the store since, and holds nothing then.
+// locked. A grant that remembers its record needs no look-up.
 func (s *Store) lock(g *Grant) (*stripe, *record) {
 	if r := g.at; r != nil && r.stripe.store == s && r.key == g.Key {
 		r.stripe.mu.Lock()
-		return r.stripe, r
+		if r.generation != 0 {
+			return r.stripe, r
+		}
+		r.stripe.mu.Unlock() // r was collected; there may be another by now
 	}
-	st, _ := s.at(g.Key)
+	st, hash := s.locate(g.Key)
 	st.mu.Lock()
-	return st, st.records[g.Key]
+	return st, st.records.find(g.Key, hash)
 }
 
 // holds is the one question that commit, delete, renew and release ask: is g the
 // current grant of r? By equality of generation, under the nonce that this store
 // gives that generation of this record; no label and no clock answers it.
 func (r *record) holds(g *Grant) bool {
-	return r != nil && r.holding != nil && r.generation == g.Generation && g.nonce == nonce(r.hash, r.generation)
+	return r != nil && r.holding != nil && r.generation == g.Generation && r.nonce == g.nonce
 }
 
-// foreign reports whether this store never issued g.
-func (s *Store) foreign(g *Grant) bool {
-	_, hash := s.at(g.Key)
-	return g.nonce != nonce(hash, g.Generation)
+// admits is the fence: may g write to r? Both checks, and the write after them,
+// are made under one lock.
+func (st *stripe) admits(g *Grant, r *record) bool {
+	return st.open && r.holds(g) && r.version == g.Version
 }
 
 // usable returns what is wrong with a call under g, whatever the record.
@@ -100,16 +124,19 @@ func (st *stripe) usable(g *Grant) error {
 	return CheckGrant(*g)
 }
 
-// refuseWrite says why g may not write. In report-only mode, where the fence
-// alone is in the way, it returns instead the record to write to.
-func (st *stripe) refuseWrite(kind EventKind, g *Grant, value []byte, n *notices) (*record, error) {
+// refuseWrite returns why g may not write. In report-only mode, where the fence
+// alone is in the way, it returns instead the record to write to, and the
+// refusal that is waived.
+func (st *stripe) refuseWrite(
+	kind EventKind, g *Grant, r *record, value []byte, n *notices,
+) (to *record, waived, err error) {
 	if err := st.usable(g); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	r := st.records[g.Key]
+	_, hash := st.store.locate(g.Key)
 	var reasons []error
 	switch isMoved := st.view(g.Key, r).Version != g.Version; {
-	case st.store.foreign(g):
+	case g.nonce != st.store.nonce(hash, g.Generation): // this store never issued it
 		reasons = foreign
 	case isMoved && r.holds(g):
 		reasons = moved
@@ -119,17 +146,16 @@ func (st *stripe) refuseWrite(kind EventKind, g *Grant, value []byte, n *notices
 		st.count.RefusedBoth++
 	case st.store.reportOnly:
 		st.count.WouldRefuse++
-		n.waived = st.conflict(kind.String(), &g.Record, stale)
+		waived = st.conflict(kind.String(), &g.Record, r, stale)
 		if r == nil {
-			_, hash := st.store.at(g.Key)
 			r = st.add(g.Key, hash)
 		}
-		return r, nil
+		return r, waived, nil
 	default:
 		reasons = stale
 		st.count.RefusedGeneration++
 	}
-	return nil, st.refuse(kind, &g.Record, value, reasons, n)
+	return nil, nil, st.refuse(kind, &g.Record, r, value, reasons, n)
 }
 
 // judge says why the call of the given kind, which reads no version, may not be
@@ -141,33 +167,44 @@ func (st *stripe) judge(kind EventKind, g *Grant, r *record, n *notices) error {
 	if err := st.usable(g); err != nil {
 		return err
 	}
-	return st.refuse(kind, &g.Record, nil, st.against(g), n)
+	return st.refuse(kind, &g.Record, r, nil, st.against(g), n)
 }
 
 // against returns what speaks against g, which is not current.
 func (st *stripe) against(g *Grant) []error {
-	if st.store.foreign(g) {
-		return foreign
+	if _, hash := st.store.locate(g.Key); g.nonce != st.store.nonce(hash, g.Generation) {
+		return foreign // this store never issued it
 	}
 	return stale
 }
 
 // refuse returns the refusal of a call, and notes it.
-func (st *stripe) refuse(kind EventKind, presented *Record, value []byte, reasons []error, n *notices) error {
-	err := st.conflict(kind.String(), presented, reasons)
+func (st *stripe) refuse(
+	kind EventKind, presented *Record, r *record, value []byte, reasons []error, n *notices,
+) error {
+	err := st.conflict(kind.String(), presented, r, reasons)
 	if st.store.onEvent != nil {
-		st.note(n, Event{Kind: kind, Key: presented.Key, Holder: presented.Holder, Generation: presented.Generation, Err: err, Value: copyOf(value)})
+		st.note(n, Event{
+			Kind: kind, Key: presented.Key, Holder: presented.Holder,
+			Generation: presented.Generation, Err: err, Value: copyOf(value),
+		})
 	}
 	return err
 }
 
-// conflict sets what the caller came with against the record as it stands.
-func (st *stripe) conflict(op string, presented *Record, reasons []error) *ConflictError {
-	r := st.records[presented.Key]
-	e := &ConflictError{Op: op, Key: presented.Key, Presented: *presented, Current: st.view(presented.Key, r), Reasons: reasons}
+// conflict sets what the caller came with against the record as it stands, r,
+// nil if not seen before.
+func (st *stripe) conflict(op string, presented *Record, r *record, reasons []error) *ConflictError {
+	e := &struct {
+		ConflictError
+		reasons [2]error // with it, so that a refusal costs one allocation
+	}{}
+	e.Op, e.Key, e.Presented, e.Current = op, presented.Key, *presented, st.view(presented.Key, r)
 	e.Presented.Value = nil
-	if r != nil && r.ended != EndingUnknown && presented.Generation+1 == r.generation && reasons[0] != ErrForeignGrant {
-		e.Ended, e.EndedAt = r.ended, st.store.time(r.endedAt)
+	e.Reasons = append(e.reasons[:0], reasons...)
+	if r != nil && r.ended != EndingUnknown && presented.Generation+1 == r.generation &&
+		!slices.Contains(reasons, ErrForeignGrant) {
+		e.Ended, e.EndedAt = r.ended, st.store.timeAt(r.endedAt)
 	}
-	return e
+	return &e.ConflictError
 }

@@ -9,10 +9,10 @@ import (
 // may be copied, stored and sent (see [Grant.Token]). Its Record is that of the
 // claim, or of the last commit under the grant.
 //
-// What counts of it is Key, Version, Generation and an unexported nonce, which
-// only the store that issued it can have made for this key and generation. The
-// zero Grant, and one that any of these was taken from, is refused by every
-// store. Version may be set to one that was read since.
+// What counts of it is Key, Version, Generation and an unexported nonce, by which
+// the store knows that it issued a grant for this key and generation. The zero
+// Grant, and one that any of these was taken from, is refused by every store.
+// Version may be set to one that was read since.
 type Grant struct {
 	Record
 	nonce uint64
@@ -31,15 +31,19 @@ func NewGrant(r Record, nonce uint64) Grant { return Grant{Record: r, nonce: non
 func (g Grant) Nonce() uint64 { return g.nonce }
 
 // nonce is that of the grant of generation n of the record whose key has the
-// given hash. The hash is seeded by the store, so the nonce speaks for store,
-// key and generation alike, and can be checked where no trace of the grant is
-// left. The mixing is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014),
-// a bijection: no two generations of a record share a nonce.
-func nonce(hash uint64, n Generation) uint64 {
+// given hash. Hash and secret are the store's own, so it speaks for store, key
+// and generation alike, and of any grant it can be told whether this store
+// issued it, though no trace is kept of those that have ended. It is hard to
+// guess by accident, and no signature.
+//
+// The mixing is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014), a
+// bijection, so no two generations of a record share a nonce; but for 0, which
+// no grant has and 1 stands in for.
+func (s *Store) nonce(hash uint64, n Generation) uint64 {
 	z := hash + uint64(n)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return max(z^z>>31, 1)
+	return max(z^z>>31^s.secret, 1)
 }
 
 // TryAcquire claims the record of key for lease, or returns [ErrGrantHeld] at
@@ -47,26 +51,21 @@ func nonce(hash uint64, n Generation) uint64 {
 // waiting, whose turn it then is. The record need not exist. Errors:
 // [ErrGrantHeld], [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.Duration) (Grant, error) {
-	if err := checkClaim(ctx, key, holder, lease); err != nil {
+	if err := checkClaim(ctx, holder, lease); err != nil {
 		return Grant{}, err
 	}
-	st, hash := s.at(key)
-	now := s.now()
-	var n notices
+	c := claim{holder: holder, lease: lease}
+	st, hash := s.locate(key)
 	st.mu.Lock()
-	if !st.open {
-		st.mu.Unlock()
-		return Grant{}, ErrClosed
-	}
-	g, ok := st.claim(key, hash, holder, lease, now, &n)
-	var err error
-	if !ok {
+	r, ok, err := st.claim(&c, key, hash)
+	if !ok && err == nil {
 		st.count.RefusedHeld++
-		err = st.refuse(EventAcquire, &Record{Key: key, Holder: holder}, nil, held, &n)
+		err = st.refuse(EventAcquire, &Record{Key: key, Holder: holder}, r, nil, held, &c.notices)
 	}
+	st.check(r)
 	st.mu.Unlock()
-	s.send(&n)
-	return g, err
+	s.send(&c.notices)
+	return c.grant, err
 }
 
 // Renew sets the lease of g to now plus lease, longer or shorter than it was,
@@ -75,7 +74,7 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 // After an error the lease is as it was. Errors: [ErrStaleReadGeneration],
 // [ErrForeignGrant], [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant, error) {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return Grant{}, err
 	}
 	if err := CheckLease(lease); err != nil {
@@ -87,7 +86,7 @@ func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant,
 	err := st.judge(EventRenew, &g, r, &n)
 	if err == nil {
 		h := r.holding
-		h.peak = float32(h.ran(now))
+		h.peak = h.ran(now)
 		h.from, h.until = now, now+int64(lease)
 		st.expiries.file(r)
 		st.arm(r, now)
@@ -95,8 +94,9 @@ func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant,
 		if s.onEvent != nil {
 			st.note(&n, Event{Kind: EventRenew, Key: r.key, Holder: h.holder, Generation: r.generation})
 		}
-		g.Expires = s.time(h.until)
+		g.Expires = s.timeAt(h.until)
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Store) Renew(ctx context.Context, g Grant, lease time.Duration) (Grant,
 // ended already is refused with [ErrStaleReadGeneration]. Errors: that,
 // [ErrForeignGrant], [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) Release(ctx context.Context, g Grant) error {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	now := s.now()
@@ -124,6 +124,7 @@ func (s *Store) Release(ctx context.Context, g Grant) error {
 		st.end(r, Released, now, r.holding.crowd.next(), &n)
 		st.collect()
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	return err
@@ -135,13 +136,13 @@ func (s *Store) Release(ctx context.Context, g Grant) error {
 // nothing and returns [ErrStaleReadGeneration]. Other errors: [ErrInvalid],
 // [ErrClosed], that of ctx.
 func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Record, error) {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return Record{}, err
 	}
 	if err := CheckKey(key); err != nil {
 		return Record{}, err
 	}
-	st, _ := s.at(key)
+	st, hash := s.locate(key)
 	now := s.now()
 	var n notices
 	st.mu.Lock()
@@ -151,14 +152,16 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Recor
 	}
 	var v Record
 	var err error
-	if r := st.records[key]; r != nil && r.holding != nil && r.generation == seen {
+	r := st.records.find(key, hash)
+	if r != nil && r.holding != nil && r.generation == seen {
 		st.end(r, Reclaimed, now, r.holding.crowd.next(), &n)
 		v = st.view(key, r)
 		v.Value = copyOf(r.value)
 		st.collect()
 	} else {
-		err = st.refuse(EventReclaim, &Record{Key: key, Generation: seen}, nil, stale, &n)
+		err = st.refuse(EventReclaim, &Record{Key: key, Generation: seen}, r, nil, stale, &n)
 	}
+	st.check(r)
 	st.mu.Unlock()
 	s.send(&n)
 	return v, err
@@ -170,7 +173,7 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen Generation) (Recor
 // alone. It takes time in proportion to what has lapsed. Where ctx ends or the
 // store is closed midway, the grants ended so far come with the error.
 func (s *Store) ReclaimExpired(ctx context.Context, limit int) ([]Grant, error) {
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
 	now := s.now()
@@ -212,28 +215,46 @@ func (st *stripe) sweep(now int64, n *notices) (Grant, error) {
 	if r == nil {
 		return Grant{}, nil
 	}
-	g := st.grant(r)
+	var g Grant
+	st.grant(&g, r)
+	st.expiries.drop(r) // or, claimed anew, it would be looked at before others once more
 	st.end(r, Reclaimed, now, r.holding.crowd.next(), n)
 	st.collect()
+	st.check(r)
 	return g, nil
 }
 
-// claim issues a grant if the record is free, or if its lease has lapsed and
-// nobody waits for it.
-func (st *stripe) claim(key string, hash uint64, holder string, lease time.Duration, now int64, n *notices) (Grant, bool) {
-	r := st.records[key]
+// claim is what a claimant comes with, and what it leaves with.
+type claim struct {
+	holder  string
+	lease   time.Duration
+	grant   Grant
+	notices notices
+}
+
+// claim serves c if the record is free, or if its lease has lapsed and nobody
+// waits for it, and reports whether it did.
+func (st *stripe) claim(c *claim, key string, hash uint64) (r *record, ok bool, err error) {
+	if !st.open {
+		return nil, false, ErrClosed
+	}
+	r = st.records.find(key, hash)
 	if r == nil {
+		if err := CheckKey(key); err != nil {
+			return nil, false, err
+		}
 		r = st.add(key, hash)
 	}
+	if r.holding != nil && r.holding.crowd.head() != nil {
+		return r, false, nil // till after that one; the timer is set
+	}
+	now := st.store.now()
 	if r.holding != nil {
+		st.arm(r, now) // head may have passed over the last to wait
 		if !r.holding.lapsed(now) {
-			return Grant{}, false
+			return r, false, nil
 		}
-		if first := r.holding.crowd.next(); first != nil {
-			st.end(r, TakenOver, now, first, n)
-			return Grant{}, false
-		}
-		st.end(r, TakenOver, now, nil, n)
+		st.end(r, TakenOver, now, nil, &c.notices)
 	}
 	if r.dead() {
 		st.dead--
@@ -245,26 +266,28 @@ func (st *stripe) claim(key string, hash uint64, holder string, lease time.Durat
 		r.holding = new(holding)
 	}
 	st.count.Live++
-	return st.issue(r, holder, lease, now, n), true
+	st.issue(c, r, hash, now)
+	return r, true, nil
 }
 
-// issue makes holder's the current grant of r.
-func (st *stripe) issue(r *record, holder string, lease time.Duration, now int64, n *notices) Grant {
+// issue makes the grant of c the current one of r.
+func (st *stripe) issue(c *claim, r *record, hash uint64, now int64) {
 	h := r.holding
-	h.holder, h.from, h.until, h.peak = holder, now, now+int64(lease), 0
+	h.holder, h.from, h.until, h.peak = c.holder, now, now+int64(c.lease), 0
+	r.nonce = st.store.nonce(hash, r.generation)
 	st.expiries.file(r)
 	st.count.Grants++
 	if st.store.onEvent != nil {
-		st.note(n, Event{Kind: EventAcquire, Key: r.key, Holder: holder, Generation: r.generation})
+		st.note(&c.notices, Event{Kind: EventAcquire, Key: r.key, Holder: h.holder, Generation: r.generation})
 	}
-	return st.grant(r)
+	st.grant(&c.grant, r)
 }
 
-// grant returns the current grant of r.
-func (st *stripe) grant(r *record) Grant {
-	g := Grant{Record: st.view(r.key, r), nonce: nonce(r.hash, r.generation), at: r}
+// grant sets g to the current grant of r.
+func (st *stripe) grant(g *Grant, r *record) {
+	g.Record = st.view(r.key, r)
 	g.Value = copyOf(r.value)
-	return g
+	g.nonce, g.at = r.nonce, r
 }
 
 // end ends the current grant of r: the one place where a generation moves. The
@@ -283,33 +306,34 @@ func (st *stripe) end(r *record, how Ending, now int64, to *waiter, n *notices) 
 		}
 		st.note(teller, Event{Kind: how.kind(), Key: r.key, Holder: h.holder, Generation: r.generation})
 	}
-	was := Record{Key: r.key, Version: r.version, Generation: r.generation, Holder: h.holder}
-	watchers := h.crowd.disperse()
+	holder, watchers := h.holder, h.crowd.disperse()
 
 	r.generation++
 	r.ended, r.endedAt = how, now
 	if to != nil {
-		to.grant = st.issue(r, to.holder, to.lease, now, &to.notices)
+		_, hash := st.store.locate(r.key)
+		st.issue(&to.claim, r, hash, now)
 		n.woken = to
 		st.arm(r, now)
 	} else {
 		st.arm(r, now)
 		r.holding = nil
 		st.count.Live--
-		st.expiries.dropLast(r)
+		st.expiries.leave(r, int(st.count.Live))
 		st.keep(h)
 		if r.dead() {
 			st.dead++
 		}
 	}
 	if watchers != nil {
-		n.gone, n.cause = watchers, st.conflict(how.op(), &was, stale)
+		was := Record{Key: r.key, Version: r.version, Generation: r.generation - 1, Holder: holder}
+		n.gone, n.cause = watchers, st.conflict(how.op(), &was, r, stale)
 	}
 }
 
 // keep puts h by for the next claim.
 func (st *stripe) keep(h *holding) {
-	if len(st.spare) < few {
+	if len(st.spare) < maxSpare {
 		h.holder = ""
 		st.spare = append(st.spare, h)
 	}

@@ -24,21 +24,21 @@ type Record struct {
 // Exists reports whether the record has a value, be it an empty one.
 func (r Record) Exists() bool { return r.Value != nil }
 
-// record is a record in its stripe, whose lock guards everything but key, hash
-// and stripe, which never change. Grants point to it, so it may outlive its
+// record is a record in its stripe, whose lock guards everything but key and
+// stripe, which never change. Grants point to it, so it may outlive its
 // place in the stripe's table: its generation is then 0, which no grant
 // carries.
 type record struct {
 	key        string
-	hash       uint64
-	stripe     *stripe
 	value      []byte
 	version    Version
 	generation Generation
-	holding    *holding // the current grant, nil: nobody holds one
-	endedAt    int64    // when the grant before this generation ended
-	filed      int32    // place in the stripe's heap of leases, from 1; 0: not in it
-	ended      Ending   // how the grant before this generation ended
+	holding    *holding // of the current grant, nil: nobody holds one
+	stripe     *stripe
+	nonce      uint64 // of the current grant, or of the one before
+	endedAt    int64  // when the grant before this generation ended
+	filed      int32  // place in the stripe's heap of leases, from 1; 0: not in it
+	ended      Ending // how the grant before this generation ended
 }
 
 // holding is what a stripe keeps of a current grant. Holdings are reused
@@ -47,7 +47,7 @@ type holding struct {
 	holder string
 	from   int64   // when the lease was last set, on the store's clock
 	until  int64   // when it lapses
-	peak   float32 // the largest share of a lease that had run when it was renewed
+	peak   float64 // the largest share of a lease that had run when it was renewed
 	crowd  *crowd  // who waits for the grant to end, nil: nobody ever has
 }
 
@@ -55,7 +55,7 @@ func (h *holding) lapsed(now int64) bool { return now >= h.until }
 
 // ran is the largest share of any of its leases that the grant was held for.
 func (h *holding) ran(now int64) float64 {
-	return max(float64(h.peak), float64(now-h.from)/float64(h.until-h.from))
+	return max(h.peak, float64(now-h.from)/float64(h.until-h.from))
 }
 
 func (r *record) exists() bool { return r.value != nil }
@@ -84,12 +84,4 @@ func copyOf(value []byte) []byte {
 	own := make([]byte, len(value))
 	copy(own, value)
 	return own
-}
-
-// orEmpty is what is stored for value: nil counts as empty.
-func orEmpty(value []byte) []byte {
-	if value == nil {
-		return []byte{}
-	}
-	return value
 }

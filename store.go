@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"iter"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -37,10 +38,11 @@ type Options struct {
 type Store struct {
 	stripes    [stripes]stripe
 	seed       maphash.Seed
+	secret     uint64    // of the nonces
 	epoch      time.Time // the clock of the store counts from here, and is not moved by the wall clock
 	onEvent    func(Event)
 	reportOnly bool
-	closed     atomic.Bool
+	closing    sync.Once
 	sweeps     atomic.Uint32 // done, to begin each at another stripe
 	waiters    sync.Pool     // of *waiter; not shared, as their channels belong to one synctest bubble
 }
@@ -50,6 +52,7 @@ type Store struct {
 func NewStore(opts Options) *Store {
 	s := &Store{
 		seed:       maphash.MakeSeed(),
+		secret:     rand.Uint64(),
 		epoch:      time.Now(),
 		onEvent:    opts.OnEvent,
 		reportOnly: opts.ReportOnly,
@@ -57,7 +60,7 @@ func NewStore(opts Options) *Store {
 	for i := range s.stripes {
 		st := &s.stripes[i]
 		st.store, st.open, st.generation = s, true, 1
-		st.records = make(map[string]*record)
+		st.records = make(table)
 	}
 	return s
 }
@@ -66,28 +69,32 @@ func NewStore(opts Options) *Store {
 // nothing that decides whether a write is safe calls it.
 func (s *Store) now() int64 { return int64(time.Since(s.epoch)) }
 
-func (s *Store) time(t int64) time.Time { return s.epoch.Add(time.Duration(t)) }
+func (s *Store) timeAt(t int64) time.Time { return s.epoch.Add(time.Duration(t)) }
 
 // Close ends the store. Claimants that wait get [ErrClosed], as does every later
 // call but Stats and Close; the contexts of grants end with it as their cause.
 // Values and grants are gone. It returns nil.
 func (s *Store) Close() error {
-	if s.closed.Swap(true) {
-		return nil
-	}
-	for i := range s.stripes {
-		for _, n := range s.stripes[i].close() {
-			s.send(&n)
+	s.closing.Do(func() {
+		var all []notices
+		for i := range s.stripes {
+			all = s.stripes[i].close(all)
 		}
-	}
+		for i := range all {
+			all[i].wake()
+		}
+		for i := range all {
+			s.send(&all[i])
+		}
+	})
 	return nil
 }
 
-func (st *stripe) close() []notices {
+// close closes st and appends what is to be told.
+func (st *stripe) close(all []notices) []notices {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.open = false
-	var all []notices
 	for _, r := range st.records {
 		if r.holding != nil && r.holding.crowd != nil {
 			all = append(all, r.holding.crowd.close())
@@ -101,24 +108,41 @@ func (st *stripe) close() []notices {
 // belong together. An absent record is no error, its Value is nil. The slice
 // is the caller's own. Errors: [ErrInvalid], [ErrClosed], that of ctx.
 func (s *Store) Read(ctx context.Context, key string) (Record, error) {
-	if err := live(ctx); err != nil {
-		return Record{}, err
+	var v Record
+	err := s.read(ctx, key, &v)
+	return v, err
+}
+
+// read sets v to the record of key.
+func (s *Store) read(ctx context.Context, key string, v *Record) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	st, hash := s.locate(key)
+	st.mu.Lock()
+	r := st.records.find(key, hash)
+	if r == nil {
+		err := st.readAbsent(key, v)
+		st.mu.Unlock()
+		return err
+	}
+	*v = st.view(key, r)
+	v.Value = copyOf(r.value)
+	st.mu.Unlock()
+	return nil
+}
+
+// readAbsent sets v to the record of a key not seen before. A key that was seen
+// needs no check.
+func (st *stripe) readAbsent(key string, v *Record) error {
+	if !st.open {
+		return ErrClosed
 	}
 	if err := CheckKey(key); err != nil {
-		return Record{}, err
+		return err
 	}
-	st, _ := s.at(key)
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if !st.open {
-		return Record{}, ErrClosed
-	}
-	r := st.records[key]
-	v := st.view(key, r)
-	if r != nil {
-		v.Value = copyOf(r.value)
-	}
-	return v, nil
+	*v = st.view(key, nil)
+	return nil
 }
 
 // All yields every record that exists, each as of the moment it is yielded, in
@@ -157,7 +181,7 @@ func (st *stripe) existing(r *record) (Record, bool) {
 	return v, true
 }
 
-// Stats returns the counts so far, of a closed store too.
+// Stats returns the counts so far, of a closed store those up to then.
 func (s *Store) Stats() Stats {
 	var sum Stats
 	var held shares

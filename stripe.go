@@ -4,14 +4,17 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
-	"time"
 )
 
 // stripes is the number of locks of a store, a power of two.
 const stripes = 256
 
-// few is the number of dead records that a stripe keeps without a thought.
-const few = 16
+// What a stripe keeps without a thought.
+const (
+	maxDead  = 16 // dead records
+	maxSpare = 16 // holdings for reuse
+	maxSlack = 16 // entries in the heap of leases, for records not held
+)
 
 // stripe is a part of the store behind one lock, which guards all of it and
 // every record in it.
@@ -19,7 +22,8 @@ type stripe struct {
 	mu       sync.Mutex
 	store    *Store
 	open     bool
-	records  map[string]*record
+	count    Stats
+	records  table
 	expiries expiries
 	spare    []*holding // for reuse
 
@@ -32,13 +36,12 @@ type stripe struct {
 	version    Version
 	generation Generation
 
-	count  Stats
 	shares *shares // of their leases that grants were held for; nil before the first ended
 }
 
-// at returns the stripe of key, and the hash of key. The zero Store has one
+// locate returns the stripe of key, and the hash of key. The zero Store has one
 // stripe, which is not open.
-func (s *Store) at(key string) (*stripe, uint64) {
+func (s *Store) locate(key string) (*stripe, uint64) {
 	if s.seed == (maphash.Seed{}) {
 		return &s.stripes[0], 0
 	}
@@ -46,12 +49,12 @@ func (s *Store) at(key string) (*stripe, uint64) {
 	return &s.stripes[hash%stripes], hash
 }
 
-// add makes the record of a key not seen before, which is not to pin a larger
-// string. It is dead until it is claimed or written.
+// add makes the record of a key not seen before. It is dead until it is claimed
+// or written.
 func (st *stripe) add(key string, hash uint64) *record {
 	key = strings.Clone(key)
-	r := &record{key: key, hash: hash, stripe: st, version: st.version, generation: st.generation}
-	st.records[key] = r
+	r := &record{key: key, stripe: st, version: st.version, generation: st.generation}
+	st.records.add(r, hash)
 	st.dead++
 	return r
 }
@@ -64,7 +67,7 @@ func (st *stripe) view(key string, r *record) Record {
 	}
 	v := Record{Key: r.key, Version: r.version, Generation: r.generation}
 	if h := r.holding; h != nil {
-		v.Holder, v.Expires = h.holder, st.store.time(h.until)
+		v.Holder, v.Expires = h.holder, st.store.timeAt(h.until)
 	}
 	return v
 }
@@ -72,29 +75,27 @@ func (st *stripe) view(key string, r *record) Record {
 // write stores value as the next version of r; nil deletes. The caller has
 // judged.
 func (st *stripe) write(r *record, value []byte) {
-	existed, dead := r.exists(), r.dead()
+	existed := r.exists()
 	if value != nil {
 		r.put(value)
 	} else {
 		r.value = nil
 		r.version++
 	}
-	if exists := r.exists(); exists != existed {
-		st.settle(exists, dead, r.dead())
+	if r.exists() != existed {
+		st.settle(r)
 	}
 }
 
-// settle keeps the counts of a record that began or ceased to exist.
-func (st *stripe) settle(exists, wasDead, dead bool) {
-	if exists {
-		st.exist++
-	} else {
-		st.exist--
+// settle keeps the counts after r began or ceased to exist.
+func (st *stripe) settle(r *record) {
+	by := 1
+	if !r.exists() {
+		by = -1
 	}
-	if dead && !wasDead {
-		st.dead++
-	} else if wasDead && !dead {
-		st.dead--
+	st.exist += by
+	if r.holding == nil {
+		st.dead -= by
 	}
 }
 
@@ -102,13 +103,14 @@ func (st *stripe) settle(exists, wasDead, dead bool) {
 // the living: what they leave is a floor that no number of theirs exceeds. To
 // be called last, as records may be gone after it.
 func (st *stripe) collect() {
-	if st.dead <= few || st.dead <= len(st.records)/2 {
+	if st.dead <= maxDead || st.dead <= len(st.records)/2 {
 		return
 	}
-	living := make(map[string]*record, len(st.records)-st.dead)
-	for key, r := range st.records {
+	living := make(table, len(st.records)-st.dead)
+	for _, r := range st.records {
 		if !r.dead() {
-			living[key] = r
+			_, hash := st.store.locate(r.key)
+			living.add(r, hash)
 			continue
 		}
 		st.version = max(st.version, r.version)
@@ -123,7 +125,7 @@ func (st *stripe) collect() {
 // called only where the store is observed.
 func (st *stripe) note(n *notices, e Event) {
 	st.seq++
-	e.Seq, e.At = st.seq, time.Now()
+	e.Seq, e.At = st.seq, st.store.timeAt(st.store.now())
 	n.events = append(n.events, e)
 }
 
@@ -133,21 +135,28 @@ type notices struct {
 	woken  *waiter  // have been served, chained
 	gone   *watcher // whose grant has ended, chained
 	cause  error    // of that
-	waived error    // the refusal that report-only mode did not make
 	events []Event
 }
 
-// send tells them. The observer comes last, as it may panic.
+// send tells them. Those who wait come first and the observer last, as it may
+// panic.
 func (s *Store) send(n *notices) {
-	for w := n.woken; w != nil; {
-		next := w.next // w is its claimant's again once it is told
-		w.ready <- struct{}{}
-		w = next
-	}
+	n.wake()
 	for w := n.gone; w != nil; w = w.next {
 		w.cancel(n.cause)
 	}
 	for _, e := range n.events {
 		s.onEvent(e)
+	}
+}
+
+// wake tells the claimants that were served.
+func (n *notices) wake() {
+	w := n.woken
+	n.woken = nil
+	for w != nil {
+		next := w.next // once told, w is its claimant's again
+		w.ready <- struct{}{}
+		w = next
 	}
 }

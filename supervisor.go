@@ -31,7 +31,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	case s.Every < 0:
 		return invalid("negative Every %v", s.Every)
 	}
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	every := s.Every

@@ -1,6 +1,7 @@
 package fenced
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -15,19 +16,15 @@ type crowd struct {
 	r           *record     // whose lease that is, while anyone waits
 }
 
-// waiter is a claimant in a queue. Waiters are reused within their stripe.
+// waiter is a claimant in a queue. Waiters are reused within their store.
 type waiter struct {
+	claim
 	prev, next *waiter
-	crowd      *crowd // whose queue it stands in, nil: it was served, passed over, or the store is closed
-	passed     bool   // over, since its context had ended
-	done       <-chan struct{}
-	holder     string
-	lease      time.Duration
-	ready      chan struct{} // holds one, sent once served or closed
-
-	grant   Grant
-	err     error
-	notices notices // of the claim, for the claimant to send
+	crowd      *crowd          // whose queue it stands in, nil: it was served, passed over, or the store is closed
+	passed     bool            // over, since its context had ended
+	closed     bool            // the store is
+	done       <-chan struct{} // of its context
+	ready      chan struct{}   // holds one, sent once served or closed
 }
 
 // Acquire claims the record of key for lease and waits its turn: claimants are
@@ -37,34 +34,32 @@ type waiter struct {
 // error is returned and nothing is left behind; a claimant is never served
 // after that. Errors: that of ctx, [ErrInvalid], [ErrClosed].
 func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Duration) (Grant, error) {
-	if err := checkClaim(ctx, key, holder, lease); err != nil {
+	if err := checkClaim(ctx, holder, lease); err != nil {
 		return Grant{}, err
 	}
-	st, hash := s.at(key)
-	now := s.now()
+	c := claim{holder: holder, lease: lease}
 	done := ctx.Done()
-	var n notices
+	st, hash := s.locate(key)
 	st.mu.Lock()
-	if !st.open {
+	r, ok, err := st.claim(&c, key, hash)
+	if ok || err != nil {
+		st.check(r)
 		st.mu.Unlock()
-		return Grant{}, ErrClosed
+		s.send(&c.notices)
+		return c.grant, err
 	}
-	g, ok := st.claim(key, hash, holder, lease, now, &n)
-	var w *waiter
-	if !ok {
-		w = st.queue(st.records[key], now)
-		w.holder, w.lease, w.done = holder, lease, done
-	}
+	w := st.queue(r, holder, lease, done)
+	st.check(r)
 	st.mu.Unlock()
-	s.send(&n)
-	if ok {
-		return g, nil
+	if done == nil {
+		<-w.ready
+		return s.served(w)
 	}
 	select {
 	case <-w.ready:
 	case <-done:
-		if st.leave(w, s.now()) {
-			return Grant{}, ctx.Err()
+		if st.leave(w) {
+			return Grant{}, cmp.Or(ctx.Err(), context.Canceled)
 		}
 		<-w.ready // served before ctx ended
 	}
@@ -73,43 +68,53 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 
 // served returns what w was served with, and puts w by.
 func (s *Store) served(w *waiter) (Grant, error) {
-	g, err, n := w.grant, w.err, w.notices
+	if w.closed {
+		return Grant{}, ErrClosed
+	}
+	g, n := w.grant, w.notices
+	s.keepWaiter(w)
+	s.send(&n)
+	return g, nil
+}
+
+// keepWaiter puts w by for the next claimant.
+func (s *Store) keepWaiter(w *waiter) {
 	*w = waiter{ready: w.ready}
 	s.waiters.Put(w)
-	s.send(&n)
-	return g, err
 }
 
 // queue puts a claimant at the end of the queue for r, which is held.
-func (st *stripe) queue(r *record, now int64) *waiter {
+func (st *stripe) queue(r *record, holder string, lease time.Duration, done <-chan struct{}) *waiter {
 	w, _ := st.store.waiters.Get().(*waiter)
 	if w == nil {
 		w = &waiter{ready: make(chan struct{}, 1)}
 	}
 	c := r.holding.gather()
-	w.crowd = c
+	w.holder, w.lease, w.done, w.crowd = holder, lease, done, c
 	if w.prev = c.last; w.prev != nil {
 		w.prev.next = w
 	} else {
 		c.first = w
 	}
 	c.last = w
-	st.arm(r, now)
+	if w.prev == nil {
+		st.arm(r, st.store.now())
+	}
 	return w
 }
 
 // leave takes w out of its queue, and puts it by, unless it was served.
-func (st *stripe) leave(w *waiter, now int64) bool {
+func (st *stripe) leave(w *waiter) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if c := w.crowd; c != nil {
 		c.unlink(w)
-		st.arm(c.r, now)
+		st.arm(c.r, st.store.now())
+		st.check(c.r)
 	} else if !w.passed {
 		return false
 	}
-	*w = waiter{ready: w.ready}
-	st.store.waiters.Put(w)
+	st.store.keepWaiter(w)
 	return true
 }
 
@@ -121,23 +126,32 @@ func (h *holding) gather() *crowd {
 	return h.crowd
 }
 
-// next takes the claimant whose turn it is out of the queue, or returns nil.
-// Those whose context has ended are passed over.
-func (c *crowd) next() *waiter {
+// head returns the claimant whose turn it is, or nil. Those whose context has
+// ended are passed over.
+func (c *crowd) head() *waiter {
 	if c == nil {
 		return nil
 	}
 	for c.first != nil {
 		w := c.first
-		c.unlink(w)
 		select {
 		case <-w.done:
 			w.passed = true
+			c.unlink(w)
 		default:
 			return w
 		}
 	}
 	return nil
+}
+
+// next takes head out of the queue.
+func (c *crowd) next() *waiter {
+	w := c.head()
+	if w != nil {
+		c.unlink(w)
+	}
+	return w
 }
 
 func (c *crowd) unlink(w *waiter) {
@@ -191,6 +205,9 @@ func (st *stripe) ring(c *crowd) {
 		} else {
 			st.arm(c.r, now)
 		}
+		st.check(c.r)
+	} else if c.rings != 0 {
+		c.timer.Reset(time.Duration(c.rings - now))
 	}
 	st.mu.Unlock()
 	st.store.send(&n)

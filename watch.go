@@ -13,12 +13,14 @@ type watcher struct {
 // made under it is cancelled rather than finished for nothing. Its cause
 // ([context.Cause]) is then a [*ConflictError] that says how g ended, or
 // [ErrClosed]. A grant that has ended already, or is foreign or invalid, gives a
-// context that has ended, with the error that a commit would have met as its
+// context that has ended, with the error that a release would have met as its
 // cause. The lease does not end it: a lapsed grant may still commit. Call the
 // function when done, as with any context.
 func (s *Store) Context(ctx context.Context, g Grant) (context.Context, context.CancelFunc) {
 	if ctx == nil {
-		ctx = context.Background()
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(errNoContext)
+		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watcher{cancel: cancel}
@@ -27,8 +29,9 @@ func (s *Store) Context(ctx context.Context, g Grant) (context.Context, context.
 	if err == nil && r.holds(&g) {
 		r.holding.gather().watch(w)
 	} else if err == nil {
-		err = st.conflict("context", &g.Record, st.against(&g))
+		err = st.conflict("context", &g.Record, r, st.against(&g))
 	}
+	st.check(r)
 	st.mu.Unlock()
 	if err != nil {
 		cancel(err)
@@ -38,6 +41,7 @@ func (s *Store) Context(ctx context.Context, g Grant) (context.Context, context.
 		if w.crowd != nil {
 			w.crowd.unwatch(w)
 		}
+		st.check(nil)
 		st.mu.Unlock()
 		cancel(nil)
 	}
@@ -60,7 +64,7 @@ func (c *crowd) unwatch(w *watcher) {
 	if w.next != nil {
 		w.next.prev = w.prev
 	}
-	w.crowd = nil
+	w.prev, w.next, w.crowd = nil, nil, nil
 }
 
 // disperse empties the list of watchers and returns it, chained.
@@ -80,7 +84,7 @@ func (c *crowd) disperse() *watcher {
 func (c *crowd) close() notices {
 	n := notices{woken: c.first, gone: c.disperse(), cause: ErrClosed}
 	for w := c.first; w != nil; w = w.next {
-		w.crowd, w.err = nil, ErrClosed
+		w.crowd, w.closed = nil, true
 	}
 	c.first, c.last = nil, nil
 	if c.rings != 0 {

@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// The defaults of a [Worker].
-const (
-	DefaultLease   = 30 * time.Second
-	DefaultMaxHold = 10 // leases
-)
+// DefaultLease is how long a [Worker] claims and renews for unless told
+// otherwise.
+const DefaultLease = 30 * time.Second
+
+// maxLeases is how many leases a [Worker] holds a grant for unless told
+// otherwise.
+const maxLeases = 10
 
 // Worker wraps the claim-work-commit loop of one worker around a [Backend]. It
 // keeps no state between calls and may be used from several goroutines. The
@@ -21,7 +23,7 @@ type Worker struct {
 	Backend Backend
 	Name    string        // the holder label of its claims
 	Lease   time.Duration // of its claims and renewals; 0: DefaultLease
-	MaxHold time.Duration // the longest a grant is renewed, so that a hung worker loses it; 0: DefaultMaxHold leases
+	MaxHold time.Duration // the longest a grant is renewed, so that a hung worker loses it; 0: ten leases
 
 	// Refused, if not nil, is called with every result whose commit was
 	// refused, so that finished work is not lost, with the context that Do was
@@ -54,7 +56,8 @@ type Work func(ctx context.Context, g Grant) (value []byte, err error)
 // passed since the last successful renewal was sent; a renewal that fails
 // otherwise is tried again. What work returns is committed all the same: the
 // fence, not the worker's clock, decides. A refused commit goes to Refused and
-// is not tried again.
+// is not tried again; of one that failed otherwise the outcome may be open, and
+// the result is only work's to keep.
 //
 // The grant is released, and the renewer has stopped, before Do returns, also
 // where work fails, panics or calls runtime.Goexit, and where ctx has ended:
@@ -66,7 +69,7 @@ func (w *Worker) Do(ctx context.Context, key string, work Work) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return Grant{}, err
 	}
 	g, since, err := w.claim(ctx, key)
@@ -86,13 +89,14 @@ func (w *Worker) Do(ctx context.Context, key string, work Work) (Grant, error) {
 
 // Run calls Do for each of keys in turn. A key that is held, whose work fails or
 // whose result is refused does not stop it; those errors are returned joined,
-// each with its key. It stops when keys or ctx ends, with the error of ctx
-// joined, or when the store is closed.
+// each with its key, and kept until then. It stops when keys or ctx ends, with
+// the error of ctx joined, or when the store is closed. No key that was taken
+// from keys goes unmentioned.
 func (w *Worker) Run(ctx context.Context, keys iter.Seq[string], work Work) error {
 	if _, err := w.complete(work); err != nil {
 		return err
 	}
-	if err := live(ctx); err != nil {
+	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	if keys == nil {
@@ -100,17 +104,24 @@ func (w *Worker) Run(ctx context.Context, keys iter.Seq[string], work Work) erro
 	}
 	var errs []error
 	for key := range keys {
-		if ctx.Err() != nil {
-			break
-		}
 		if _, err := w.Do(ctx, key, work); err != nil {
 			errs = append(errs, fmt.Errorf("%q: %w", key, err))
-			if errors.Is(err, ErrClosed) {
+			if errors.Is(err, ErrClosed) && w.closed(ctx, key) {
 				break
 			}
 		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// closed reports whether it is the backend that is closed, and not what work
+// used.
+func (w *Worker) closed(ctx context.Context, key string) bool {
+	_, err := w.Backend.Read(ctx, key)
+	return errors.Is(err, ErrClosed)
 }
 
 // complete returns w with its defaults filled in.
@@ -131,7 +142,7 @@ func (w *Worker) complete(work Work) (*Worker, error) {
 		return nil, err
 	}
 	if full.MaxHold == 0 {
-		full.MaxHold = min(full.Lease, MaxLease/DefaultMaxHold) * DefaultMaxHold
+		full.MaxHold = min(full.Lease, MaxLease/maxLeases) * maxLeases
 	}
 	return &full, nil
 }
@@ -224,7 +235,7 @@ type keeper struct {
 // is refused. A third of the lease passes from one renewal to the next, a tenth
 // from a failed one to the next try.
 func (k *keeper) keep(ctx context.Context, claimed time.Time) {
-	wait := time.NewTimer(k.Lease / 3)
+	wait := time.NewTimer(time.Until(claimed.Add(k.Lease / 3)))
 	defer wait.Stop()
 	for sent := claimed; ; {
 		select {
@@ -236,8 +247,8 @@ func (k *keeper) keep(ctx context.Context, claimed time.Time) {
 		if now.Sub(claimed) >= k.MaxHold {
 			return
 		}
-		// The call may outlive neither the lease nor, by much, the work.
-		call, cancel := context.WithDeadline(ctx, sent.Add(k.Lease))
+		// A call that hangs leaves time for another.
+		call, cancel := context.WithDeadline(ctx, earlier(now.Add(k.Lease/3), sent.Add(k.Lease)))
 		_, err := k.Backend.Renew(call, k.g, k.Lease)
 		cancel()
 		switch {
@@ -252,6 +263,13 @@ func (k *keeper) keep(ctx context.Context, claimed time.Time) {
 			wait.Reset(k.Lease / 10)
 		}
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // final reports whether err of a renewal is an answer, and not a failure to get

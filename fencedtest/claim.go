@@ -108,9 +108,9 @@ func generationsAtOnce(k *kit) {
 	var carried [claimants][]fenced.Generation
 	var errs [claimants]error
 	k.together(claimants, func(i int) {
-		for len(carried[i]) < each && errs[i] == nil && k.ctx.Err() == nil {
+		for tries := 0; len(carried[i]) < each && errs[i] == nil; tries++ {
 			g, err := k.b.TryAcquire(k.ctx, key, "w", k.ticks(long))
-			if errors.Is(err, held) {
+			if errors.Is(err, held) && k.again(tries) {
 				continue
 			}
 			if err == nil {

@@ -1,13 +1,7 @@
 // Package fencedtest is the conformance kit of package fenced: every law of it,
 // and what went wrong elsewhere, as checks that any [fenced.Backend] can be run
-// against.
-//
-//	func TestConformance(t *testing.T) {
-//		fencedtest.Run(t, fencedtest.Harness{
-//			Open: func(t *testing.T) fenced.Backend { return openStore(t) },
-//			Wrap: synctest.Test,
-//		})
-//	}
+// against. A test of a store calls [Run] with a [Harness]; for a store that
+// lives in its process, Open and [testing/synctest.Test] as Wrap will do.
 //
 // Each check is a subtest named after its law ("NoStaleApply/ending-two") or
 // after the public report it restates ("Scenario/river-1302"), has a store of
@@ -22,7 +16,8 @@ package fencedtest
 
 import (
 	"context"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +92,7 @@ func (h *Harness) judgeSkip(t *testing.T, all []Law) {
 		}
 	}
 	delete(known, scenario) // they are skipped one by one
-	for _, name := range sortedKeys(h.Skip) {
+	for _, name := range slices.Sorted(maps.Keys(h.Skip)) {
 		if !known[name] {
 			t.Errorf("fencedtest: Skip names %q, which is no law, check or scenario", name)
 		}
@@ -105,15 +100,6 @@ func (h *Harness) judgeSkip(t *testing.T, all []Law) {
 			t.Errorf("fencedtest: Skip names %q without a reason", name)
 		}
 	}
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 // run runs one check as a subtest.

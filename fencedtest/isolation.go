@@ -77,6 +77,8 @@ func isolationListed(k *kit) {
 	for r := range k.b.(fenced.Lister).All() {
 		k.swap(key, 1, "two")
 		k.that(string(r.Value) == "one", "a write changed what was listed before to %q", r.Value)
+	}
+	for r := range k.b.(fenced.Lister).All() {
 		scribble(r.Value)
 	}
 	k.stands(key, 2, 1, "two")

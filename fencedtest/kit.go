@@ -2,6 +2,7 @@ package fencedtest
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -92,6 +93,23 @@ func (k *kit) together(n int, f func(i int)) {
 	}
 	close(start)
 	all.Wait()
+}
+
+// again is to be called before the n-th try of a call that others made fail. It
+// lets them, and now and then the clock, go on, and reports whether to try.
+func (k *kit) again(n int) bool {
+	if n%16 != 15 {
+		runtime.Gosched()
+		return k.ctx.Err() == nil
+	}
+	timer := time.NewTimer(k.tick / 100)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-k.ctx.Done():
+		return false
+	}
 }
 
 func (k *kit) read(key string) fenced.Record {

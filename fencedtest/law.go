@@ -164,6 +164,7 @@ var laws = []Law{
 		{"at-the-instant", "", lapseInstant},
 		{"renewal", "", renewalSets},
 		{"first-come", needsWaiter, firstCome},
+		{"not-overtaken", needsWaiter, notOvertaken},
 		{"direct", needsWaiter, handedOver},
 		{"every-ending", needsWaiter, handedOverAnyhow},
 		{"lapse", needsWaiter, waiterTakesOver},

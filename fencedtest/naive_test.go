@@ -37,6 +37,7 @@ type row struct {
 
 	// What only a flaw looks at.
 	claimed time.Time // until, before renewals
+	shown   []byte
 	revived bool
 	refused int
 }
@@ -49,8 +50,10 @@ func newNaive(flaw string) *naive { return &naive{flaw: flaw, rows: make(map[str
 func (n *naive) reopen() *naive {
 	again := newNaive(n.flaw)
 	for key, r := range n.rows {
-		kept := row{key: key, value: r.value, version: r.version, generation: r.generation,
-			held: r.held, holder: r.holder, nonce: r.nonce, until: r.until, renewed: make(chan struct{})}
+		kept := row{
+			key: key, value: r.value, version: r.version, generation: r.generation,
+			held: r.held, holder: r.holder, nonce: r.nonce, until: r.until, renewed: make(chan struct{}),
+		}
 		switch {
 		case n.flaw == "reopening forgets the deleted" && r.value == nil:
 			continue
@@ -95,6 +98,9 @@ func (n *naive) record(r *row) fenced.Record {
 	v := fenced.Record{Key: r.key, Value: n.out(r.value), Version: r.version, Generation: r.generation}
 	if r.held {
 		v.Holder, v.Expires = r.holder, r.until
+	}
+	if n.flaw == "a claim shows no lease" {
+		v.Expires = time.Time{}
 	}
 	return v
 }
@@ -164,7 +170,7 @@ func (n *naive) against(r *row, g fenced.Grant) error {
 		if g.Holder != r.holder {
 			return fenced.ErrStaleReadGeneration
 		}
-	case "a read revives":
+	case "a read revives", "a listing revives":
 		if r.revived && g.Generation < r.generation {
 			return nil
 		}
@@ -208,8 +214,14 @@ func (n *naive) Read(ctx context.Context, key string) (fenced.Record, error) {
 		return fenced.Record{}, err
 	}
 	defer n.mu.Unlock()
-	r.revived = r.refused > 0
-	return n.record(r), nil
+	if n.flaw == "a read revives" {
+		r.revived = r.refused > 0
+	}
+	v := n.record(r)
+	if n.flaw == "a read gives the value of an earlier one" {
+		v.Value, r.shown = r.shown, v.Value
+	}
+	return v, nil
 }
 
 func (n *naive) Commit(ctx context.Context, g fenced.Grant, value []byte) (fenced.Grant, error) {
@@ -272,6 +284,8 @@ func (n *naive) put(r *row, value []byte) {
 		return
 	case n.flaw == "a deleted record loses its generation" && value == nil && !r.held:
 		r.generation = 1
+	case n.flaw == "a record made anew starts anew" && r.value == nil && !r.held:
+		r.generation = 1
 	}
 	r.value = value
 	r.version++
@@ -292,10 +306,13 @@ func (n *naive) swap(ctx context.Context, op, key string, version fenced.Version
 	}
 	defer n.mu.Unlock()
 	var reasons []error
-	if r.held && n.flaw != "a swap passes holders" && !(n.flaw == "a swap passes the lapsed" && r.lapsed()) {
+	if r.held && n.flaw != "a swap passes holders" && (n.flaw != "a swap passes the lapsed" || !r.lapsed()) {
 		reasons = append(reasons, fenced.ErrGrantHeld)
 	}
 	fits := r.version == version
+	if n.flaw == "a swap passes later versions" && version > r.version {
+		fits = true
+	}
 	if version == 0 {
 		fits = r.value == nil || n.flaw == "a swap from 0 always lands"
 	}

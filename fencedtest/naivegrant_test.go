@@ -2,7 +2,6 @@ package fencedtest_test
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/fencedgo/fenced"
@@ -24,7 +23,17 @@ func (n *naive) TryAcquire(ctx context.Context, key, holder string, lease time.D
 	}
 	n.yield("a claim is two steps")
 	if r.held && n.flaw != "a claim is two steps" {
+		line := r.line
+		if n.flaw == "a claim overtakes the line" {
+			r.line = nil
+		}
 		n.end(r, fenced.TakenOver)
+		if n.flaw == "a claim overtakes the line" {
+			r.line = line
+		}
+		if r.held { // by whoever waited
+			return fenced.Grant{}, n.refuse("acquire", fenced.Record{Key: key, Holder: holder}, r, fenced.ErrGrantHeld)
+		}
 	}
 	return n.issue(r, holder, lease), nil
 }
@@ -66,6 +75,9 @@ func (n *naive) issue(r *row, holder string, lease time.Duration) fenced.Grant {
 	}
 	r.held, r.holder, r.nonce, r.until = true, holder, nonces.Add(1), time.Now().Add(lease)
 	r.claimed = r.until
+	if n.flaw == "a long label is cut" {
+		r.holder = holder[:min(len(holder), 100)]
+	}
 	if n.flaw == "a label has one mark" {
 		r.nonce = uint64(holder[0])
 	}
@@ -91,7 +103,9 @@ func (n *naive) end(r *row, how fenced.Ending) {
 		}
 	}
 	r.watchers = nil
-	n.serve(r)
+	if n.flaw != "a reclaim passes waiters over" || how != fenced.Reclaimed {
+		n.serve(r)
+	}
 }
 
 func (n *naive) Renew(ctx context.Context, g fenced.Grant, lease time.Duration) (fenced.Grant, error) {
@@ -116,6 +130,9 @@ func (n *naive) Renew(ctx context.Context, g fenced.Grant, lease time.Duration) 
 	if reason != nil {
 		return fenced.Grant{}, n.refuse("renew", g.Record, r, reason)
 	}
+	if n.yield("a renewal is two steps"); n.flaw == "a renewal is two steps" {
+		r.held, r.holder, r.nonce, r.generation = true, g.Holder, g.Nonce(), g.Generation
+	}
 	if until := time.Now().Add(lease); n.flaw != "a renewal never shortens" || until.After(r.until) {
 		r.until = until
 	}
@@ -131,11 +148,21 @@ func (n *naive) Release(ctx context.Context, g fenced.Grant) error {
 		return err
 	}
 	defer n.mu.Unlock()
-	if n.flaw == "a release asks the label" && r.held && r.holder == g.Holder {
+	switch {
+	case n.flaw == "a release asks the label" && r.held && r.holder == g.Holder:
 		reason = nil
+	case n.flaw == "a release asks the clock" && reason == nil && r.lapsed():
+		reason = fenced.ErrStaleReadGeneration
 	}
 	if reason != nil {
 		return n.refuse("release", g.Record, r, reason)
+	}
+	if n.flaw == "a release frees a label" {
+		for _, other := range n.rows {
+			if other.held && other.holder == r.holder && other != r {
+				n.end(other, fenced.Released)
+			}
+		}
 	}
 	n.end(r, fenced.Released)
 	n.collect()
@@ -171,136 +198,27 @@ func (n *naive) ReclaimExpired(ctx context.Context, limit int) ([]fenced.Grant, 
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var ended []fenced.Grant
+	var lapsing []*row
 	for _, r := range n.rows {
 		lapsed := r.held && r.lapsed()
 		if n.flaw == "a sweep misses renewals" {
 			lapsed = r.held && !time.Now().Before(r.claimed)
 		}
-		if !lapsed {
-			continue
+		if lapsed {
+			lapsing = append(lapsing, r)
 		}
-		ended = append(ended, fenced.NewGrant(n.record(r), r.nonce))
+	}
+	if limit > 0 && n.flaw != "a sweep has no limit" {
+		lapsing = lapsing[:min(limit, len(lapsing))]
+	}
+	n.yield("a sweep is two steps")
+	for _, r := range lapsing {
+		was := fenced.NewGrant(n.record(r), r.nonce)
 		n.end(r, fenced.Reclaimed)
-		if len(ended) == limit && n.flaw != "a sweep has no limit" {
-			break
+		if n.flaw == "a sweep gives what is left" {
+			was = fenced.NewGrant(n.record(r), r.nonce)
 		}
+		ended = append(ended, was)
 	}
 	return ended, nil
-}
-
-// patient is a naive store in which claimants can wait and holders are told.
-type patient struct{ *naive }
-
-type ticket struct {
-	ctx    context.Context //nolint:containedctx // of a call that waits
-	holder string
-	lease  time.Duration
-	served chan struct{}
-	grant  fenced.Grant
-}
-
-func (p patient) Acquire(ctx context.Context, key, holder string, lease time.Duration) (fenced.Grant, error) {
-	r, err := p.claimant(ctx, key, holder, lease)
-	if err != nil {
-		return fenced.Grant{}, err
-	}
-	defer p.mu.Unlock()
-	if !p.taken(r, holder) {
-		if r.held {
-			p.end(r, fenced.TakenOver)
-		}
-		if !r.held {
-			return p.issue(r, holder, lease), nil
-		}
-	}
-	t := &ticket{ctx: ctx, holder: holder, lease: lease, served: make(chan struct{})}
-	r.line = append(r.line, t)
-	until := r.until
-	for {
-		renewed := r.renewed
-		if p.flaw != "waiters miss renewals" {
-			until = r.until
-		}
-		if p.flaw == "waiters miss the lapse" {
-			until = time.Now().Add(fenced.MaxLease)
-		}
-		lapse := time.NewTimer(time.Until(until))
-		p.mu.Unlock()
-		select {
-		case <-t.served:
-		case <-ctx.Done():
-		case <-lapse.C:
-		case <-renewed:
-		}
-		lapse.Stop()
-		p.mu.Lock()
-		if isClosed(t.served) {
-			return t.grant, nil
-		}
-		if err := ctx.Err(); err != nil {
-			if p.flaw != "waiters stay in line" {
-				r.line = slices.DeleteFunc(r.line, func(other *ticket) bool { return other == t })
-			}
-			return fenced.Grant{}, err
-		}
-		if r.held && !time.Now().Before(until) && (r.lapsed() || p.flaw == "waiters miss renewals") {
-			p.end(r, fenced.TakenOver)
-		}
-	}
-}
-
-func isClosed(c chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// serve gives r, which is free, to whoever has waited longest.
-func (n *naive) serve(r *row) {
-	if n.flaw == "a hand-over takes a moment" && len(r.line) > 0 {
-		time.AfterFunc(1, func() {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			n.next(r)
-		})
-		return
-	}
-	n.next(r)
-}
-
-func (n *naive) next(r *row) {
-	for len(r.line) > 0 && !r.held {
-		at := 0
-		if n.flaw == "last come, first served" {
-			at = len(r.line) - 1
-		}
-		t := r.line[at]
-		r.line = slices.Delete(r.line, at, at+1)
-		if t.ctx.Err() == nil || n.flaw == "waiters stay in line" {
-			t.grant = n.issue(r, t.holder, t.lease)
-			close(t.served)
-		}
-	}
-}
-
-func (p patient) Context(ctx context.Context, g fenced.Grant) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	r, reason, err := p.under(ctx, g)
-	if err != nil {
-		cancel(err)
-		return ctx, func() {}
-	}
-	defer p.mu.Unlock()
-	if reason != nil {
-		cancel(p.refuse("context", g.Record, r, reason))
-		return ctx, func() {}
-	}
-	r.watchers = append(r.watchers, cancel)
-	if p.flaw == "a context ends with the lease" {
-		time.AfterFunc(time.Until(r.until), func() { cancel(context.DeadlineExceeded) })
-	}
-	return ctx, func() { cancel(nil) }
 }

@@ -15,6 +15,9 @@ func TestNaive(t *testing.T) { fencedtest.Run(t, naiveHarness("")) }
 // TestPatient runs one that can also wait and watch.
 func TestPatient(t *testing.T) { fencedtest.Run(t, patientHarness("")) }
 
+// TestLister runs one that can list.
+func TestLister(t *testing.T) { fencedtest.Run(t, listerHarness("")) }
+
 func naiveHarness(flaw string) fencedtest.Harness {
 	return fencedtest.Harness{
 		Open: func(*testing.T) fenced.Backend { return newNaive(flaw) },
@@ -31,6 +34,14 @@ func patientHarness(flaw string) fencedtest.Harness {
 		Open: func(*testing.T) fenced.Backend { return patient{newNaive(flaw)} },
 		Wrap: synctest.Test,
 		Skip: unable("list", "count", "close"),
+	}
+}
+
+func listerHarness(flaw string) fencedtest.Harness {
+	return fencedtest.Harness{
+		Open: func(*testing.T) fenced.Backend { return lister{newNaive(flaw)} },
+		Wrap: synctest.Test,
+		Skip: unable("wait", "watch", "count", "close"),
 	}
 }
 

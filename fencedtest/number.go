@@ -39,8 +39,7 @@ func versionByOwnership(k *kit) {
 		k.that(g.Version == 7, "grant at version %d, want 7", g.Version)
 		k.that(k.read(key).Version == 7, "version %d once a grant was %s, want 7", k.read(key).Version, e.name)
 	}
-	g := fenced.Grant{Record: k.read(key)}
-	k.reclaim(g)
+	k.reclaim(fenced.Grant{Record: k.read(key)})
 	k.renew(k.claim("B"), long)
 	k.that(k.read(key).Version == 7, "version %d after a renewal, want 7", k.read(key).Version)
 }

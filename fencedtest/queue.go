@@ -79,6 +79,25 @@ func firstCome(k *kit) {
 	k.commit(free, "paid")
 }
 
+// notOvertaken has C claim at the very instant at which the lease of A lapses
+// and it is B's turn, who waits. Either may wake first.
+func notOvertaken(k *kit) {
+	for round := range 10 {
+		a := k.claimOf(key, "A", 6)
+		at := time.NewTimer(k.ticks(6))
+		b := k.line("B")
+		if round%2 == 0 {
+			at.Reset(k.ticks(5))
+		}
+		<-at.C
+		_, err := k.b.TryAcquire(k.ctx, key, "C", k.ticks(long))
+		k.that(errors.Is(err, held), "C claimed while B was waiting, and got %v", err)
+		g := k.served(b)
+		k.that(g.Generation == a.Generation+1, "B was served with generation %d after %d", g.Generation, a.Generation)
+		k.release(g)
+	}
+}
+
 // handedOver looks at the record in the very moment after its release.
 func handedOver(k *kit) {
 	k.swap(key, 0, "paid")
@@ -200,30 +219,49 @@ func waiterGone(k *kit) {
 // waitersLeave has contexts end while the record goes round. Whoever got an
 // error holds nothing, whoever got a grant has it.
 func waitersLeave(k *kit) {
-	const claimants, each = 8, 20
-	var errs [claimants]error
-	k.together(claimants, func(i int) {
-		for n := range each {
+	const rounds, claimants = 20, 6
+	served := fenced.Version(0)
+	for range rounds {
+		a := k.claim("A")
+		var line [claimants]*claimant
+		var leave [claimants]context.CancelFunc
+		for i := range line {
 			ctx, cancel := context.WithCancel(k.ctx)
-			if (n+i)%3 == 0 {
-				c := time.AfterFunc(time.Duration(n)*50*time.Microsecond, cancel)
-				defer c.Stop()
+			defer cancel()
+			line[i], leave[i] = k.start(ctx, key, fmt.Sprintf("w%d", i), k.ticks(long)), cancel
+		}
+		k.pause(1)
+		var errs [claimants + 1]error
+		k.together(claimants+1, func(i int) {
+			if i == claimants {
+				errs[i] = k.b.Release(k.ctx, a)
+				return
 			}
-			g, err := k.b.(fenced.Waiter).Acquire(ctx, key, fmt.Sprintf("w%d", i), k.ticks(long))
+			if i%2 == 1 {
+				leave[i]()
+			}
+			<-line[i].done
+			g, err := line[i].grant, line[i].err
+			if i%2 == 1 && errors.Is(err, context.Canceled) {
+				return
+			}
 			if err == nil {
 				g, err = k.b.Commit(k.ctx, g, []byte("mine"))
 			}
 			if err == nil {
 				err = k.b.Release(k.ctx, g)
 			}
-			cancel()
-			if err != nil && !errors.Is(err, context.Canceled) {
-				errs[i] = errors.Join(errs[i], err)
+			errs[i] = err
+		})
+		k.must(errors.Join(errs[:]...), "waiting claim, commit, release")
+		for _, c := range line {
+			if c.err == nil {
+				served++
 			}
 		}
-	})
-	k.must(errors.Join(errs[:]...), "waiting claim, commit, release")
+	}
 	r := k.read(key)
 	k.that(r.Holder == "", "all have left, and %q holds the record", r.Holder)
-	k.that(uint64(r.Generation) == uint64(r.Version)+1, "%d grants were served and %d ended", r.Version, r.Generation-1)
+	k.that(r.Version == served && uint64(r.Generation) == uint64(served)+rounds+1,
+		"%d were served, and the record is at version %d, generation %d", served, r.Version, r.Generation)
 }

@@ -117,17 +117,19 @@ func increments(k *kit) {
 	var errs [writers]error
 	k.swap(key, 0, "0")
 	k.together(writers, func(i int) {
-		for done := 0; done < each && errs[i] == nil && k.ctx.Err() == nil; {
-			var err error
-			if i%2 == 0 {
-				err = k.incrementUnderGrant()
-			} else {
-				err = k.incrementBySwap()
-			}
-			if err == nil {
+		increment := k.incrementBySwap
+		if i%2 == 0 {
+			increment = k.incrementUnderGrant
+		}
+		for done, tries := 0, 0; done < each && errs[i] == nil; tries++ {
+			err := increment()
+			switch {
+			case err == nil:
 				done++
-			} else if !errors.Is(err, held) && !errors.Is(err, moved) {
+			case !errors.Is(err, held) && !errors.Is(err, moved):
 				errs[i] = err
+			case !k.again(tries):
+				errs[i] = fmt.Errorf("%w after %d tries", err, tries+1)
 			}
 		}
 	})
