@@ -33,7 +33,8 @@ func (s *Store) look(ctx context.Context, op, key string, st *statement) (row, e
 
 // TryAcquire claims the record of key for lease, or returns
 // [fenced.ErrGrantHeld] at once. A grant whose lease has lapsed, by the clock of
-// the server, is taken over. One round trip, also when refused.
+// the server, is taken over, unless claimants of this Store are waiting, whose
+// turn it then is. One round trip, also when refused.
 //
 // Where ctx ends after the claim was sent, or no answer comes, the error is
 // [fenced.ErrUncertain]. A grant that an answer still brings is released then; if
@@ -44,7 +45,10 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 	if err := s.checkClaim(ctx, key, holder, lease); err != nil {
 		return fenced.Grant{}, err
 	}
-	r, reasons, err := s.claim(ctx, key, holder, lease)
+	r, reasons, err := s.claimFirst(ctx, key)
+	if err == nil && reasons == nil {
+		r, reasons, err = s.claim(ctx, key, holder, lease)
+	}
 	switch {
 	case err != nil:
 		return fenced.Grant{}, err
@@ -52,6 +56,34 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 		return fenced.Grant{}, r.conflict("acquire", fenced.Record{Key: key, Holder: holder}, reasons)
 	}
 	return r.grant(), nil
+}
+
+// claimFirst tries to claim for the claimant of this Store that has waited
+// longest. If there is one, the record is held afterwards, by whomever.
+func (s *Store) claimFirst(ctx context.Context, key string) (row, []error, error) {
+	for {
+		w, err := s.lines.take(ctx, key)
+		if err != nil || w == nil {
+			return row{}, nil, err
+		}
+		r, reasons, err := s.claim(ctx, key, w.holder, w.lease)
+		served := err == nil && reasons == nil && s.serve(w, r)
+		s.lines.put(w)
+		w.wake() // to find that it is served, or to look for itself
+		if err != nil || reasons != nil || served {
+			return r, held, err
+		}
+	}
+}
+
+// serve hands the grant of r to w, which was taken, or ends it where w has left.
+func (s *Store) serve(w *waiter, r row) bool {
+	if s.lines.serve(w, r.grant()) {
+		return true
+	}
+	s.drop(r)
+	s.lines.wake(r.Key)
+	return false
 }
 
 func (s *Store) checkClaim(ctx context.Context, key, holder string, lease time.Duration) error {
@@ -152,10 +184,7 @@ func (s *Store) handOver(ctx context.Context, g fenced.Grant, w *waiter) error {
 	}
 	s.leases.ended(r)
 	s.leases.set(r.grant(), sent.Add(w.lease))
-	if !s.lines.serve(w, r.grant()) {
-		s.drop(r)
-		s.lines.wake(g.Key)
-	}
+	s.serve(w, r)
 	return nil
 }
 

@@ -15,11 +15,11 @@
 //   - Leases run on the wall clock of the server (of the machine, with SQLite),
 //     in whole milliseconds. No clock of a client decides anything. As ever, no
 //     clock decides whether a write is safe.
-//   - Claimants wait in order of arrival within one Store. Between the Stores of
+//   - Claimants wait in order of arrival, are not overtaken, and are handed the
+//     record directly by a release, within one Store. Between the Stores of
 //     several processes the first to look gets the record: an order in the
 //     database would need every claimant to show that it lives, or the dead
-//     would block the living. For the same reason a hand-over is not direct: a
-//     TryAcquire or swap may come in between.
+//     would block the living.
 //   - The context of a grant ends with its lease too, since a holder that is cut
 //     off learns nothing else in time.
 //   - Deleted records keep their row, without value, for ever: it holds the

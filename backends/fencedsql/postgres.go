@@ -121,21 +121,21 @@ func (p *postgres) conn(ctx context.Context) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// abandonable calls run on conn, and leaves it where ctx ends before the answer is
-// there. What it then wrote goes to late.
+// abandonable calls run on conn, and leaves it where ctx ends and the answer does
+// not come soon. What it then wrote goes to late.
 func (p *postgres) abandonable(ctx context.Context, conn *sql.Conn, run func(context.Context) (row, error), late func(row)) (row, error) {
 	type answer struct {
 		r   row
 		err error
 	}
-	answered := make(chan answer)
+	answered, left := make(chan answer), make(chan struct{})
 	spawned := p.spawn(func() {
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.timeout)
 		defer cancel()
 		r, err := run(call)
 		select {
 		case answered <- answer{r, err}:
-		case <-ctx.Done():
+		case <-left:
 			if err == nil && r.wrote {
 				late(r)
 			}
@@ -149,6 +149,14 @@ func (p *postgres) abandonable(ctx context.Context, conn *sql.Conn, run func(con
 	case a := <-answered:
 		return a.r, a.err
 	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case a := <-answered:
+		return a.r, a.err
+	case <-timer.C:
+		close(left)
 		return row{}, fmt.Errorf("%w: %w", fenced.ErrUncertain, ctx.Err())
 	}
 }

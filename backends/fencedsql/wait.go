@@ -17,8 +17,9 @@ import (
 // [Store.Wake] is called, when the lease lapses, and else at growing intervals of
 // at most [Options].Poll. Between Stores the first to look is served.
 //
-// If ctx ends first, its error is returned; a claim that was under way then is
-// undone as [Store.TryAcquire] says. Errors: that of ctx, [fenced.ErrInvalid],
+// If ctx ends first, its error is returned. A claim that is under way then is
+// waited for a little, and returned if it was granted; later it is undone, as
+// [Store.TryAcquire] says. Errors: that of ctx, [fenced.ErrInvalid],
 // [fenced.ErrClosed], [fenced.ErrUncertain], those of the database.
 func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Duration) (fenced.Grant, error) {
 	if err := s.checkClaim(ctx, key, holder, lease); err != nil {
@@ -42,7 +43,8 @@ func (s *Store) wait(ctx context.Context, key string, w *waiter) (fenced.Grant, 
 		r, reasons, err := row{}, held, error(nil)
 		if s.lines.lock(w) {
 			if len(w.served) > 0 {
-				return fenced.Grant{}, nil
+				s.lines.put(w)
+				return fenced.Grant{}, nil // leave returns it
 			}
 			r, reasons, err = s.claim(ctx, key, w.holder, w.lease)
 			s.lines.put(w)
@@ -119,9 +121,20 @@ func (l *lines) join(key string, w *waiter) *waiter {
 	return w
 }
 
+// grace is how long a claimant whose context has ended waits for an answer that is
+// under way: it is better to know.
+const grace = time.Second / 2
+
 // leave takes w out of the line, wherever it stands, and returns what it was
 // served with, if it was.
 func (l *lines) leave(key string, w *waiter) (fenced.Grant, bool) {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case w.busy <- struct{}{}: // nobody is about to serve it
+		defer l.put(w)
+	case <-timer.C:
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.left = true
