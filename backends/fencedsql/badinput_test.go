@@ -25,8 +25,14 @@ func (d database) refuses(t *testing.T, db *sql.DB, opts fencedsql.Options, want
 
 func TestOpenInvalid(t *testing.T) {
 	db, _ := sqlite.open(t)
-	for _, opts := range []fencedsql.Options{{Timeout: -1}, {MaxValue: -1}, {Poll: -1}, {GuardIdle: -1},
-		{GuardIdle: 1000 * time.Hour}, {Notify: strings.Repeat("x", 64)}, {Notify: "\x00"},
+	for _, opts := range []fencedsql.Options{
+		{Timeout: -1},
+		{MaxValue: -1},
+		{Poll: -1},
+		{GuardIdle: -1},
+		{GuardIdle: 1000 * time.Hour},
+		{Notify: strings.Repeat("x", 64)},
+		{Notify: "\x00"},
 	} {
 		sqlite.refuses(t, db, opts, fenced.ErrInvalid)
 	}
@@ -230,7 +236,7 @@ func TestReadOnly(t *testing.T) {
 		role := fmt.Sprintf("fenced_reader_%d_%d", os.Getpid(), schemas.Add(1))
 		conn, err := db.Conn(t.Context())
 		require.NoError(t, err)
-		defer conn.Close() //nolint:errcheck // the database is closed with the test
+		defer conn.Close()
 		db.SetMaxOpenConns(1)
 		for _, statement := range []string{
 			`CREATE ROLE ` + role,

@@ -18,7 +18,7 @@ func (p *postgres) check(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // gives the connection back
+	defer conn.Close()
 	if err := checkPostgres(ctx, conn, opts); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (s *Store) claimFirst(ctx context.Context, key string) (row, []error, error
 			return row{}, nil, err
 		}
 		r, reasons, err := s.claim(ctx, key, w.holder, w.lease)
-		served := err == nil && reasons == nil && s.serve(w, r)
+		served := err == nil && reasons == nil && s.serve(ctx, w, r)
 		s.lines.put(w)
 		w.wake() // to find that it is served, or to look for itself
 		if err != nil || reasons != nil || served {
@@ -77,11 +77,11 @@ func (s *Store) claimFirst(ctx context.Context, key string) (row, []error, error
 }
 
 // serve hands the grant of r to w, which was taken, or ends it where w has left.
-func (s *Store) serve(w *waiter, r row) bool {
+func (s *Store) serve(ctx context.Context, w *waiter, r row) bool {
 	if s.lines.serve(w, r.grant()) {
 		return true
 	}
-	s.drop(r)
+	s.drop(ctx, r)
 	s.lines.wake(r.Key)
 	return false
 }
@@ -109,7 +109,8 @@ func (s *Store) claim(ctx context.Context, key, holder string, lease time.Durati
 		}
 		return nil
 	}
-	r, reasons, err := s.run(ctx, "acquire", key, &s.st.claim, judge, s.drop, escape.Replace(holder), int64(nonce), millis(lease))
+	late := func(r row) { s.drop(ctx, r) }
+	r, reasons, err := s.run(ctx, "acquire", key, &s.st.claim, judge, late, escape.Replace(holder), int64(nonce), millis(lease))
 	if err == nil && reasons == nil {
 		s.leases.ended(r)
 		s.leases.set(r.grant(), sent.Add(lease))
@@ -118,8 +119,8 @@ func (s *Store) claim(ctx context.Context, key, holder string, lease time.Durati
 }
 
 // drop ends a grant that was issued to a caller who had left.
-func (s *Store) drop(r row) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
+func (s *Store) drop(ctx context.Context, r row) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 	defer cancel()
 	_, _ = s.step(ctx, &s.st.release, nil, escape.Replace(r.Key), int64(r.Generation), int64(r.nonce))
 }
@@ -178,13 +179,14 @@ func (s *Store) handOver(ctx context.Context, g fenced.Grant, w *waiter) error {
 		w.wake() // to find that it is served, or to look for itself
 	}()
 	sent := time.Now()
-	r, err := s.under(ctx, "release", g, &s.st.handOver, row.judge, s.drop, millis(w.lease), escape.Replace(w.holder), int64(newNonce()))
+	late := func(r row) { s.drop(ctx, r) }
+	r, err := s.under(ctx, "release", g, &s.st.handOver, row.judge, late, millis(w.lease), escape.Replace(w.holder), int64(newNonce()))
 	if err != nil {
 		return err
 	}
 	s.leases.ended(r)
 	s.leases.set(r.grant(), sent.Add(w.lease))
-	s.serve(w, r)
+	s.serve(ctx, w, r)
 	return nil
 }
 

@@ -211,7 +211,7 @@ func (s *Store) run(ctx context.Context, op, key string, st *statement, judge fu
 func newNonce() uint64 {
 	for {
 		var b [8]byte
-		rand.Read(b[:]) //nolint:errcheck // never fails
+		rand.Read(b[:])
 		if n := binary.NativeEndian.Uint64(b[:]); n != 0 {
 			return n
 		}

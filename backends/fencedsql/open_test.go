@@ -23,7 +23,7 @@ type database struct {
 	driver  string
 	// open returns a fresh and empty database, which is closed with t, and its
 	// DSN.
-	open func(t testing.TB) (*sql.DB, string)
+	open func(tb testing.TB) (*sql.DB, string)
 }
 
 // The databases that the tests run against.
@@ -41,26 +41,26 @@ func onEach(t *testing.T, f func(t *testing.T, d database)) {
 }
 
 // store returns a Store over a fresh database.
-func (d database) store(t testing.TB, opts fencedsql.Options) (*fencedsql.Store, *sql.DB) {
-	t.Helper()
-	db, _ := d.open(t)
-	return d.storeIn(t, db, opts), db
+func (d database) store(tb testing.TB, opts fencedsql.Options) (*fencedsql.Store, *sql.DB) {
+	tb.Helper()
+	db, _ := d.open(tb)
+	return d.storeIn(tb, db, opts), db
 }
 
 // storeIn returns a Store over db.
-func (d database) storeIn(t testing.TB, db *sql.DB, opts fencedsql.Options) *fencedsql.Store {
-	t.Helper()
-	s, err := fencedsql.Open(t.Context(), db, d.dialect, opts)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+func (d database) storeIn(tb testing.TB, db *sql.DB, opts fencedsql.Options) *fencedsql.Store {
+	tb.Helper()
+	s, err := fencedsql.Open(tb.Context(), db, d.dialect, opts)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
-func openDB(t testing.TB, driver, dsn string) *sql.DB {
-	t.Helper()
+func openDB(tb testing.TB, driver, dsn string) *sql.DB {
+	tb.Helper()
 	db, err := sql.Open(driver, dsn)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close() })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
@@ -72,36 +72,36 @@ func sqliteDSN(path string, pragmas ...string) string {
 	return dsn
 }
 
-func openSQLite(t testing.TB) (*sql.DB, string) {
-	t.Helper()
-	dsn := sqliteDSN(filepath.Join(t.TempDir(), "fenced.db"))
-	return openDB(t, "sqlite", dsn), dsn
+func openSQLite(tb testing.TB) (*sql.DB, string) {
+	tb.Helper()
+	dsn := sqliteDSN(filepath.Join(tb.TempDir(), "fenced.db"))
+	return openDB(tb, "sqlite", dsn), dsn
 }
 
 var schemas atomic.Int64
 
 // openPostgres returns a database that is a schema of its own in the server that
 // FENCEDSQL_POSTGRES names.
-func openPostgres(t testing.TB) (*sql.DB, string) {
-	t.Helper()
+func openPostgres(tb testing.TB) (*sql.DB, string) {
+	tb.Helper()
 	dsn := os.Getenv("FENCEDSQL_POSTGRES")
 	if dsn == "" {
-		t.Skip("no PostgreSQL to test against: set FENCEDSQL_POSTGRES to the DSN of one (postgres.sh starts one)")
+		tb.Skip("no PostgreSQL to test against: set FENCEDSQL_POSTGRES to the DSN of one (postgres.sh starts one)")
 	}
 	name := fmt.Sprintf("fenced_%d_%d", os.Getpid(), schemas.Add(1))
-	admin := openDB(t, "pgx", dsn)
-	_, err := admin.ExecContext(t.Context(), `CREATE SCHEMA `+name)
-	require.NoError(t, err)
-	t.Cleanup(func() {
+	admin := openDB(tb, "pgx", dsn)
+	_, err := admin.ExecContext(tb.Context(), `CREATE SCHEMA `+name)
+	require.NoError(tb, err)
+	tb.Cleanup(func() {
 		_, err := admin.ExecContext(context.Background(), `DROP SCHEMA `+name+` CASCADE`)
-		require.NoError(t, err)
+		require.NoError(tb, err)
 	})
 	sep := "?"
 	if strings.Contains(dsn, "?") {
 		sep = "&"
 	}
 	dsn += sep + "search_path=" + name + "&application_name=" + name
-	db := openDB(t, "pgx", dsn)
+	db := openDB(tb, "pgx", dsn)
 	db.SetMaxIdleConns(8)
 	return db, dsn
 }

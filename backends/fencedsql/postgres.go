@@ -58,7 +58,7 @@ func quote(literal string) string { return `'` + strings.ReplaceAll(literal, `'`
 // UPDATE waits for whoever has the row locked and judges the newest row, at READ
 // COMMITTED; where it has written, the look is not run. The look sees the record
 // as of the start of the statement, which may contradict a refusal: see
-// [Store.step].
+// [Store.run].
 func (p *postgres) writing(write string, c columns) statement {
 	return statement{
 		text: `WITH wrote AS (` + write + ` RETURNING true, ` + c.list + `)
@@ -98,7 +98,7 @@ func (p *postgres) once(ctx context.Context, st *statement, late func(row), args
 		return row{}, err
 	}
 	run := func(ctx context.Context) (row, error) {
-		defer conn.Close() //nolint:errcheck // gives the connection back
+		defer conn.Close()
 		r, err := one(ctx, conn, st.text, st.scan, args)
 		if err != nil {
 			err = postgresFailure(err).wrap(err, st.writes)
@@ -171,7 +171,7 @@ func (p *postgres) rows(ctx context.Context, st *statement, args ...any) (rows [
 		if err != nil {
 			return err
 		}
-		defer conn.Close() //nolint:errcheck // gives the connection back
+		defer conn.Close()
 		if rows, err = many(ctx, conn, st.text, st.scan, args); err != nil {
 			return postgresFailure(err).wrap(err, st.writes)
 		}

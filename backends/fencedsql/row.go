@@ -2,6 +2,7 @@ package fencedsql
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -170,7 +171,7 @@ func (r row) judgeWrite(g fenced.Grant) []error {
 		return reasons
 	case reasons == nil:
 		return moved
-	case reasons[0] == fenced.ErrStaleReadGeneration:
+	case errors.Is(reasons[0], fenced.ErrStaleReadGeneration):
 		return movedStale
 	default:
 		return reasons
@@ -195,7 +196,7 @@ func (r row) judgeSwap(version fenced.Version) []error {
 func (r row) conflict(op string, presented fenced.Record, reasons []error) *fenced.ConflictError {
 	e := &fenced.ConflictError{Op: op, Key: presented.Key, Presented: presented, Current: r.view(), Reasons: reasons}
 	e.Presented.Value = nil
-	if r.ended != fenced.EndingUnknown && presented.Generation+1 == r.Generation && reasons[0] != fenced.ErrForeignGrant {
+	if r.ended != fenced.EndingUnknown && presented.Generation+1 == r.Generation && !errors.Is(reasons[0], fenced.ErrForeignGrant) {
 		e.Ended, e.EndedAt = r.ended, r.endedAt
 	}
 	return e

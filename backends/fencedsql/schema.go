@@ -122,7 +122,7 @@ func get(ctx context.Context, q querier, query string, into ...any) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // nothing was written
+	defer rows.Close()
 	if !rows.Next() {
 		return cmp.Or(rows.Err(), sql.ErrNoRows)
 	}

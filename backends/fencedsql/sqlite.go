@@ -64,7 +64,7 @@ func (l *sqlite) transact(ctx context.Context, f func(context.Context, *sql.Conn
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // gives the connection back
+	defer conn.Close()
 	if err := l.begin(ctx, conn); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (l *sqlite) rows(ctx context.Context, st *statement, args ...any) (rows []r
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // gives the connection back
+	defer conn.Close()
 	err = untilFree(ctx, func() error {
 		rows, err = many(ctx, conn, st.text, st.scan, args)
 		return err

@@ -158,17 +158,25 @@ func (l *lines) leave(key string, w *waiter) (fenced.Grant, bool) {
 }
 
 // head returns the first in the line for key that has not given up, nil for none.
+// One that has, but has a look under way that may yet be granted, counts.
 func (l *lines) head(key string) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.m[key] {
-		select {
-		case <-w.done:
-		default:
+		if !w.gone() || len(w.busy) > 0 {
 			return w
 		}
 	}
 	return nil
+}
+
+func (w *waiter) gone() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // take returns the claimant to whom the record of key is to be handed, nil for
@@ -185,7 +193,7 @@ func (l *lines) take(ctx context.Context, key string) (*waiter, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if w == l.head(key) {
+		if w == l.head(key) && !w.gone() {
 			return w, nil
 		}
 		l.put(w)

@@ -74,7 +74,7 @@ func TestNotify(t *testing.T) {
 	// pooler.
 	listener, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
-	defer listener.Close(context.Background()) //nolint:errcheck // the test is over
+	defer listener.Close(context.Background())
 	_, err = listener.Exec(t.Context(), `LISTEN "fenced's"`)
 	require.NoError(t, err)
 	var heard []string

@@ -15,7 +15,7 @@ import (
 const never = time.Hour
 
 // endedBy fails unless ctx ends because its grant did, in that way.
-func endedBy(t *testing.T, ctx context.Context, how fenced.Ending) {
+func endedBy(ctx context.Context, t *testing.T, how fenced.Ending) {
 	t.Helper()
 	<-ctx.Done()
 	var refused *fenced.ConflictError
@@ -53,11 +53,11 @@ func TestContext(t *testing.T) {
 					<-beside.Done()
 					require.NoError(t, ctx.Err())
 					end(t, ender, g)
-					endedBy(t, ctx, how)
+					endedBy(ctx, t, how)
 					late, cancel := s.Context(t.Context(), g)
 					defer cancel()
 					require.Error(t, late.Err())
-					endedBy(t, late, how)
+					endedBy(late, t, how)
 				})
 			}
 		}
@@ -76,7 +76,7 @@ func TestContextTakenOver(t *testing.T) {
 		ctx, cancel := s.Context(t.Context(), g)
 		defer cancel()
 		require.Error(t, ctx.Err())
-		endedBy(t, ctx, fenced.TakenOver)
+		endedBy(ctx, t, fenced.TakenOver)
 	})
 }
 
@@ -124,7 +124,7 @@ func TestContextRenewed(t *testing.T) {
 			case <-lapse.C:
 			}
 			require.NoError(t, s.Release(t.Context(), g))
-			endedBy(t, ctx, fenced.Released)
+			endedBy(ctx, t, fenced.Released)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func TestContextToken(t *testing.T) {
 		defer drop()
 		require.ErrorIs(t, context.Cause(bad), fenced.ErrForeignGrant)
 		require.NoError(t, issuer.Release(t.Context(), g))
-		endedBy(t, ctx, fenced.Released)
+		endedBy(ctx, t, fenced.Released)
 	})
 }
 
