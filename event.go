@@ -48,8 +48,8 @@ type Event struct {
 	Kind       EventKind  // the call or the ending
 	Key        string     // the record
 	Holder     string     // of the grant concerned, "" where there is none
-	Version    Version    // of the record, after a write
-	Generation Generation // of the grant; for an ending, of the one that ended
+	Version    Version    // that a write brought; 0 for all that wrote nothing
+	Generation Generation // of the grant, for an ending of the one that ended; 0 for swaps
 	At         time.Time  // when, by the store's clock; information only
 	Err        error      // the refusal, or in report-only mode the one that was waived; otherwise nil
 	Value      []byte     // a copy of what a refused write carried, the receiver's own

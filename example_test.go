@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/fencedgo/fenced"
@@ -218,4 +219,36 @@ func ExampleConflictError() {
 	// current   1 2 held by B
 	// grant was reclaimed
 	// true true
+}
+
+// A pool of workers over one queue: each runs the keys that it takes from it.
+func ExampleWorker_Run() {
+	store := fenced.NewStore(fenced.Options{})
+	queue := make(chan string)
+	keys := func(yield func(string) bool) {
+		for key := range queue {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+	var pool sync.WaitGroup
+	for i := range 3 {
+		pool.Go(func() {
+			w := fenced.Worker{Backend: store, Name: fmt.Sprint("w", i)}
+			err := w.Run(context.Background(), keys, func(_ context.Context, g fenced.Grant) ([]byte, error) {
+				return []byte("done: " + g.Key), nil
+			})
+			if err != nil {
+				fmt.Println(err)
+			}
+		})
+	}
+	for i := range 10 {
+		queue <- fmt.Sprint("orders/", i)
+	}
+	close(queue)
+	pool.Wait()
+	fmt.Println(store.Stats().Commits, "orders done")
+	// Output: 10 orders done
 }

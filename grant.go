@@ -6,8 +6,9 @@ import (
 )
 
 // Grant is the right to write one record, as it was issued: a plain value that
-// may be copied, stored and sent (see [Grant.Token]). Its Record is that of the
-// claim, or of the last commit under the grant.
+// may be copied, stored and sent: as a token, since encoding/json and the like
+// lose what is unexported (see [Grant.Token]). Its Record is that of the claim,
+// or of the last commit under the grant.
 //
 // What counts of it is Key, Version, Generation and an unexported nonce, by which
 // the store knows that it issued a grant for this key and generation. The zero

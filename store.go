@@ -15,8 +15,8 @@ import (
 type Options struct {
 	// OnEvent, if not nil, is called with every grant, commit, refusal, renewal
 	// and ending, on the goroutine whose call brought it about and before that
-	// call returns; a claimant that had to wait reports its own grant. No lock
-	// is held: it may call the store, and calls for one record may come out of
+	// call returns; a claimant that had to wait reports its own grant. So it is
+	// called from several goroutines at once. No lock is held: it may call the store, and calls for one record may come out of
 	// order, which Seq puts right. What the event reports has happened
 	// whatever OnEvent does. If it panics, the panic travels to the caller of
 	// the store, the events left of that call are lost, and the store is as

@@ -26,7 +26,8 @@ const (
 // Token returns the text form of g, for a header, a job row or an environment
 // variable: letters, digits, "-" and "_". It carries what [Store.Commit]
 // compares, that is key, version, generation and nonce, and no value, holder or
-// lease. The zero Grant has a token, which nothing accepts.
+// lease. It outlives renewals; a commit under the grant leaves it behind, at the
+// version it had. The zero Grant has a token, which nothing accepts.
 func (g Grant) Token() string {
 	b := make([]byte, 0, 64+len(g.Key))
 	b = append(b, tokenFormat)
@@ -38,8 +39,9 @@ func (g Grant) Token() string {
 	return base64.RawURLEncoding.EncodeToString(append(b, sum[:tokenSum]...))
 }
 
-// ParseToken returns the grant that token is the text of. Whether it is current
-// is for the store to say. Anything but the exact result of [Grant.Token], cut,
+// ParseToken returns the grant that token is the text of, with no value, holder
+// or lease: read the record for those. Whether it is current is for the store to
+// say. Anything but the exact result of [Grant.Token], cut,
 // altered, padded or wrapped, is [ErrInvalid].
 func ParseToken(token string) (Grant, error) {
 	if len(token) > base64.RawURLEncoding.EncodedLen(maxToken) {

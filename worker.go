@@ -27,7 +27,7 @@ type Worker struct {
 
 	// Refused, if not nil, is called with every result whose commit was
 	// refused, so that finished work is not lost, with the context that Do was
-	// called with, before Do returns.
+	// called with, before Do returns and on its goroutine.
 	Refused func(context.Context, Refusal)
 
 	_ struct{}
@@ -42,8 +42,10 @@ type Refusal struct {
 }
 
 // Work derives the new value of a record from g, which holds the record as of
-// the claim. ctx ends when the grant does, or may have. An error leaves the
-// record as it is; [ErrSkip] does so on purpose.
+// the claim. ctx ends when the grant does, with a [*ConflictError] as its cause,
+// or may have, with another. An error leaves the record as it is; [ErrSkip] does
+// so on purpose, also where a commit under g was made elsewhere. A nil value
+// without an error is written, as an empty one.
 type Work func(ctx context.Context, g Grant) (value []byte, err error)
 
 // Do claims the record of key, runs work, commits what it returns, and releases
@@ -87,11 +89,12 @@ func (w *Worker) Do(ctx context.Context, key string, work Work) (Grant, error) {
 	return w.commit(ctx, g, value)
 }
 
-// Run calls Do for each of keys in turn. A key that is held, whose work fails or
-// whose result is refused does not stop it; those errors are returned joined,
-// each with its key, and kept until then. It stops when keys or ctx ends, with
-// the error of ctx joined, or when the store is closed. No key that was taken
-// from keys goes unmentioned.
+// Run calls Do for each of keys in turn. A held key is waited for where the
+// backend is a [Waiter]; elsewhere, and where work fails or its result is
+// refused, Run goes on. Those errors are returned joined, each with its key, so
+// they pile up: for an endless queue call Do. It stops when keys or ctx ends,
+// with the error of ctx joined, or when the store is closed. Every key taken
+// from keys either succeeded or is in the error.
 func (w *Worker) Run(ctx context.Context, keys iter.Seq[string], work Work) error {
 	if _, err := w.complete(work); err != nil {
 		return err

@@ -37,6 +37,8 @@ func printComparison(w io.Writer, outcomes []*outcome) {
 		r := o.refused
 		fmt.Fprintf(w, row, o.mechanism, len(o.wrong), len(o.stuck), r.sum(), r.version, r.fence, r.both, o.stats.Overruns)
 	}
+	fmt.Fprintln(w, "\nwrong: not what the last owner of the order decided; stuck: never settled;")
+	fmt.Fprintln(w, "refused: by the version alone, by the fence alone, or by both")
 	for _, o := range outcomes {
 		if told := o.telling(); len(told) > 0 {
 			fmt.Fprintf(w, "\nunder %s\n%s", o.mechanism, told[0])
