@@ -53,6 +53,9 @@ func TestComparison(t *testing.T) {
 version     2      1        19             12            3     4         7
 fence       0      0        24              0            0    24         0
 
+wrong: not what the last owner of the order decided; stuck: never settled;
+refused: by the version alone, by the fence alone, or by both
+
 under version
 order 4412  decided "hold: fraud check", record says "ship: Leipzig"
             written by w3 1.2 s after it had lost the order
