@@ -1,0 +1,10 @@
+package fencedsql
+
+import "github.com/fencedgo/fenced"
+
+var _ interface {
+	fenced.Backend
+	fenced.Waiter
+	fenced.Watcher
+	fenced.Lister
+} = (*Store)(nil)

@@ -1,0 +1,219 @@
+package fencedsql
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fencedgo/fenced"
+)
+
+// The defaults of Options.
+const (
+	DefaultTimeout  = 10 * time.Second
+	DefaultMaxValue = 16 << 20
+	DefaultPoll     = time.Second
+)
+
+// Options configures a [Store]. The zero value is the default.
+type Options struct {
+	// Timeout is the longest that a call goes without an answer of the
+	// database, the wait for a connection and for locks included. 0:
+	// DefaultTimeout.
+	Timeout time.Duration
+
+	// MaxValue is the largest value in bytes. 0: DefaultMaxValue.
+	MaxValue int
+
+	// Poll is the longest pause between two looks at the database, of a claim
+	// that waits and of the context of a grant. 0: DefaultPoll.
+	Poll time.Duration
+
+	// NoCreate makes Open check the tables but never make them.
+	NoCreate bool
+
+	// Relaxed accepts a database that may lose acknowledged writes with the
+	// power, and with them generations: PostgreSQL with synchronous_commit or
+	// fsync off, SQLite with synchronous below FULL.
+	Relaxed bool
+
+	// Notify is the channel of PostgreSQL on which reclaims notify, with the key
+	// as payload; see [Store.Wake]. "": none.
+	Notify string
+
+	// GuardIdle, if not 0, ends a transaction of PostgreSQL that has called
+	// [Store.Guard] and is then idle for so long, and with it the lock that
+	// keeps the grant from being reclaimed.
+	GuardIdle time.Duration
+
+	_ struct{}
+}
+
+func (o Options) complete() (Options, error) {
+	switch {
+	case o.Timeout < 0, o.MaxValue < 0, o.Poll < 0, o.GuardIdle < 0:
+		return o, invalid("negative option in %+v", o)
+	case len(o.Notify) > 63 || strings.Contains(o.Notify, "\x00"):
+		return o, invalid("channel %q, at most 63 bytes and no U+0000", o.Notify)
+	case millis(o.GuardIdle) > math.MaxInt32:
+		return o, invalid("GuardIdle of %v, at most 24 days", o.GuardIdle)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.MaxValue == 0 {
+		o.MaxValue = DefaultMaxValue
+	}
+	if o.Poll == 0 {
+		o.Poll = DefaultPoll
+	}
+	o.Poll = max(o.Poll, time.Millisecond)
+	return o, nil
+}
+
+// engine runs statements in one dialect. Each call is atomic.
+type engine interface {
+	// check returns what is wrong with the database, and makes the tables.
+	check(ctx context.Context, opts Options) error
+	// step runs st. Where ctx ends before the answer, and late is not nil, the
+	// step is not cancelled, and late gets what it wrote.
+	step(ctx context.Context, st *statement, late func(row), args ...any) (row, error)
+	// sweep ends up to limit lapsed grants and returns the rows as they were.
+	sweep(ctx context.Context, limit int) ([]row, error)
+	// rows runs st, which may yield many and writes nothing.
+	rows(ctx context.Context, st *statement, args ...any) ([]row, error)
+	guard(ctx context.Context, tx *sql.Tx, key string) (row, error)
+}
+
+// Store is a [fenced.Backend] in a database. It is safe for concurrent use, as
+// are several Stores, of one process or of many, over one database. The zero
+// Store is not usable; see [Open].
+type Store struct {
+	engine
+	opts    Options
+	st      statements
+	lines   lines
+	leases  leases
+	mu      sync.Mutex // guards the closing of closed against new goroutines
+	closed  chan struct{}
+	running sync.WaitGroup // goroutines of the Store
+}
+
+// Open returns the store in db, which stays the caller's to close, after the
+// Store. It checks that the server speaks the dialect, is new enough, takes
+// writes and keeps them; it makes the tables where there are none. After an
+// error they are as they were. Errors: [ErrDialect], [ErrUnsupported],
+// [ErrNoSchema], [ErrNewerSchema], [ErrReadOnly], [fenced.ErrInvalid], those of
+// the driver and of ctx.
+func Open(ctx context.Context, db *sql.DB, dialect Dialect, opts Options) (*Store, error) {
+	if ctx == nil || db == nil {
+		return nil, invalid("no context or no database")
+	}
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{opts: opts, closed: make(chan struct{})}
+	switch dialect {
+	case SQLite:
+		s.engine, s.st = newSQLite(db)
+	case PostgreSQL:
+		s.engine, s.st = newPostgres(db, opts, s.spawn)
+	default:
+		return nil, invalid("%v", dialect)
+	}
+	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	if err := s.check(ctx, opts); err != nil {
+		return nil, fmt.Errorf("fencedsql: open: %w", err)
+	}
+	return s, nil
+}
+
+// Close ends the Store: claimants that wait get [fenced.ErrClosed], as does
+// every later call, and the contexts of grants end with it. The grants stay
+// current; they are in the database, which is not closed. It waits for what is
+// under way and returns nil.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	select {
+	case <-s.closed:
+	default:
+		close(s.closed)
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}
+
+// spawn calls f on a goroutine that Close waits for, unless the Store is closed.
+func (s *Store) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.closed:
+		return false
+	default:
+		s.running.Go(f)
+		return true
+	}
+}
+
+// live returns why a call under ctx may not begin, if anything.
+func (s *Store) live(ctx context.Context) error {
+	if ctx == nil {
+		return invalid("nil context")
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-s.closed:
+		return fenced.ErrClosed
+	default:
+		return nil
+	}
+}
+
+// run runs a step of the call op on the record of key. Where it wrote nothing,
+// judge says what speaks against it. For late see [engine].
+func (s *Store) run(ctx context.Context, op, key string, st *statement, judge func(row) []error, late func(row), args ...any) (row, []error, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	args = append([]any{escape.Replace(key)}, args...)
+	for try := 1; ; try++ {
+		r, err := s.step(ctx, st, late, args...)
+		if err != nil {
+			return row{}, nil, failed(op, key, err)
+		}
+		r = r.of(key)
+		if r.wrote {
+			return r, nil, nil
+		}
+		if reasons := judge(r); reasons != nil {
+			return r, reasons, nil
+		}
+		// The record as the statement first saw it contradicts the refusal: it
+		// has moved since. Another look, or another try, is from now.
+		if try == tries {
+			return row{}, nil, failed(op, key, ErrRetry)
+		}
+	}
+}
+
+// newNonce returns what a grant is issued under.
+func newNonce() uint64 {
+	for {
+		var b [8]byte
+		rand.Read(b[:])
+		if n := binary.NativeEndian.Uint64(b[:]); n != 0 {
+			return n
+		}
+	}
+}

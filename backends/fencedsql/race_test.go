@@ -1,0 +1,134 @@
+package fencedsql_test
+
+import (
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/fencedgo/fenced"
+	"github.com/fencedgo/fenced/backends/fencedsql"
+)
+
+// TestRefusedInTheMoment reclaims a grant while a commit under it waits for the
+// row. The statement began when the grant was current, and what it then saw
+// contradicts its refusal.
+func TestRefusedInTheMoment(t *testing.T) {
+	for _, level := range []string{"read%20committed", "repeatable%20read", "serializable"} {
+		t.Run(level, func(t *testing.T) {
+			r := newRace(t, postgres, fencedsql.Options{})
+			s := postgres.storeIn(t, openDB(t, "pgx", r.dsn+"&default_transaction_isolation="+level), fencedsql.Options{})
+			reclaim := r.begin(sql.LevelDefault)
+			_, err := reclaim.ExecContext(t.Context(), `UPDATE fenced_records SET generation = generation + 1, ended = 2,
+				ended_at = now(), ended_nonce = nonce, holder = NULL, nonce = NULL, expires = NULL`)
+			require.NoError(t, err)
+			commit := make(chan error, 1)
+			go func() {
+				_, err := s.Commit(t.Context(), r.a, []byte("late"))
+				commit <- err
+			}()
+			require.True(t, r.blocked(1, commit))
+			require.NoError(t, reclaim.Commit())
+			err = <-commit
+			require.ErrorIs(t, err, fenced.ErrStaleReadGeneration)
+			require.NotErrorIs(t, err, fencedsql.ErrRetry)
+			var refused *fenced.ConflictError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, fenced.Reclaimed, refused.Ended)
+			require.Equal(t, r.a.Generation+1, refused.Current.Generation)
+			require.Empty(t, refused.Current.Holder)
+		})
+	}
+}
+
+// TestClaimInTheMoment has two claims of a record that is new.
+func TestClaimInTheMoment(t *testing.T) {
+	r := newRace(t, postgres, fencedsql.Options{})
+	first := r.begin(sql.LevelDefault)
+	_, err := first.ExecContext(t.Context(), `INSERT INTO fenced_records (key, holder, nonce, expires) VALUES ('new', 'A', 1, now() + interval '1 hour')`)
+	require.NoError(t, err)
+	claim := make(chan error, 1)
+	go func() {
+		_, err := r.s.TryAcquire(t.Context(), "new", "B", time.Hour)
+		claim <- err
+	}()
+	require.True(t, r.blocked(1, claim))
+	require.NoError(t, first.Commit())
+	err = <-claim
+	require.ErrorIs(t, err, fenced.ErrGrantHeld)
+	var refused *fenced.ConflictError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "A", refused.Current.Holder)
+}
+
+// TestSweepPasses leaves alone what a guard has locked, and does not wait for it.
+func TestSweepPasses(t *testing.T) {
+	r := newRace(t, postgres, fencedsql.Options{})
+	tx := r.begin(sql.LevelDefault)
+	require.NoError(t, guarded(r, tx))
+	_, err := r.s.TryAcquire(t.Context(), "other", "A", time.Hour)
+	require.NoError(t, err)
+	sweep := func() (keys []string) {
+		ended, err := r.s.ReclaimExpired(t.Context(), 0)
+		require.NoError(t, err)
+		for _, g := range ended {
+			keys = append(keys, g.Key)
+		}
+		return keys
+	}
+	require.Empty(t, sweep())
+	require.NoError(t, tx.Rollback())
+	r.exec(`UPDATE fenced_records SET expires = now()`)
+	tx = r.begin(sql.LevelDefault)
+	require.NoError(t, guarded(r, tx))
+	require.Equal(t, []string{"other"}, sweep())
+	require.NoError(t, tx.Commit())
+	require.Equal(t, []string{invoice}, sweep())
+}
+
+// TestSweepPages ends more than one page of grants, and no more than asked for.
+func TestSweepPages(t *testing.T) {
+	onEach(t, func(t *testing.T, d database) {
+		s, db := d.store(t, fencedsql.Options{})
+		const records = 250
+		keys := make(map[string]bool)
+		for i := range records {
+			key := string(rune('一' + i))
+			keys[key] = true
+			_, err := s.CompareAndSwap(t.Context(), key, 0, []byte(key))
+			require.NoError(t, err)
+			_, err = s.TryAcquire(t.Context(), key, "A", time.Hour)
+			require.NoError(t, err)
+		}
+		listed := 0
+		for r, err := range s.Records(t.Context()) {
+			require.NoError(t, err)
+			require.Equal(t, r.Key, string(r.Value))
+			listed++
+		}
+		require.Equal(t, records, listed)
+		past := `now()`
+		if d.dialect == fencedsql.SQLite {
+			past = `0`
+		}
+		_, err := db.ExecContext(t.Context(), `UPDATE fenced_records SET expires = `+past)
+		require.NoError(t, err)
+		for _, limit := range []int{120, 100, 0} {
+			ended, err := s.ReclaimExpired(t.Context(), limit)
+			require.NoError(t, err)
+			if limit > 0 {
+				require.Len(t, ended, limit)
+			}
+			for _, g := range ended {
+				require.True(t, keys[g.Key], "%q ended twice", g.Key)
+				delete(keys, g.Key)
+				require.Equal(t, g.Key, string(g.Value))
+				require.Equal(t, fenced.Generation(1), g.Generation)
+				_, err := s.Commit(t.Context(), g, nil)
+				require.ErrorIs(t, err, fenced.ErrStaleReadGeneration) // and not foreign: it is the grant itself
+			}
+		}
+		require.Empty(t, keys)
+	})
+}
