@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"context"
@@ -24,7 +24,8 @@ const (
 	every      = lease / 5 // from one sweep of the supervisor to the next
 	backOff    = lease / 5 // of a worker that was kept away from an order
 	tick       = 25 * time.Millisecond
-	patience   = 10 * lease // after this long without one settled, orders that wait are stuck
+	patience   = 10 * lease    // after this long without one settled, orders that wait are stuck
+	despair    = 20 * patience // and after this long all are, as the store does not work
 )
 
 // fleet is the workers on their orders. Who owns an order is decided by its
@@ -33,7 +34,7 @@ const (
 // the worker, which is presumed dead.
 type fleet struct {
 	mechanism mechanism
-	store     *fenced.Store
+	store     *observed
 	vendor    *vendor
 	client    *client
 	queue     *queue
@@ -50,38 +51,55 @@ type fleet struct {
 }
 
 // openFleet returns a fleet with all orders in the queue and nobody at work.
-func openFleet(cfg config, name string) (*fleet, error) {
+func openFleet(ctx context.Context, cfg config, place Place, name string) (_ *fleet, err error) {
 	f := &fleet{
 		ledger: newLedger(),
 		orders: make(map[string]order, len(cfg.orders)),
 		gone:   make(map[string]bool),
-		start:  time.Now(),
 	}
-	f.store = fenced.NewStore(fenced.Options{OnEvent: f.ledger.note})
-	f.mechanism = openMechanism(name, f.store)
-	var err error
-	if f.vendor, err = openVendor(newPlan(cfg.orders, cfg.stall, cfg.seed)); err != nil {
+	store, err := place.Open(ctx)
+	if err != nil {
 		return nil, err
 	}
-	f.client = newClient(f.vendor.url)
+	defer func() {
+		if err != nil {
+			_ = store.Close()
+		}
+	}()
+	f.store = &observed{Backend: store, ledger: f.ledger}
+	f.mechanism = openMechanism(name, f.store)
 	keys := make([]string, len(cfg.orders))
 	for i, o := range cfg.orders {
 		keys[i] = "orders/" + o.Number
 		f.orders[keys[i]] = o
-		f.mechanism.load(keys[i], o.State)
+		if err := f.mechanism.load(ctx, keys[i], o.State); err != nil {
+			return nil, err
+		}
 	}
 	f.queue = newQueue(keys)
+	if f.vendor, err = openVendor(newPlan(cfg.orders, cfg.stall, cfg.seed)); err != nil {
+		return nil, err
+	}
+	f.client = newClient(f.vendor.url)
+	f.start = time.Now()
+	f.ledger.progress = f.start
 	return f, nil
 }
 
 // runFleet lets a fleet work until every order is settled and every late worker
 // is back, or nothing moves any more, and returns the outcome. It calls show
 // with every tick.
-func runFleet(ctx context.Context, cfg config, name string, show func(snapshot)) (*outcome, error) {
-	f, err := openFleet(cfg, name)
+func runFleet(ctx context.Context, cfg config, place Place, name string, show func(snapshot)) (_ *outcome, err error) {
+	defer func() {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("interrupted: %w", ctx.Err())
+		}
+	}()
+	f, err := openFleet(ctx, cfg, place, name)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, f.store.Close()) }()
 	working, stop := context.WithCancel(ctx)
 	for range cfg.workers {
 		f.hire(working)
@@ -98,10 +116,7 @@ func runFleet(ctx context.Context, cfg config, name string, show func(snapshot))
 	f.vendor.close()
 	f.staff.Wait()
 	f.client.close()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("interrupted: %w", err)
-	}
-	return f.audit(name), f.store.Close()
+	return f.audit(ctx, name)
 }
 
 // hire puts one more worker to work, under a name of its own.
@@ -145,6 +160,7 @@ func (f *fleet) handle(ctx context.Context, w *fenced.Worker, key string) {
 	f.busy.Add(1)
 	_, err := w.Do(ctx, key, func(_ context.Context, g fenced.Grant) ([]byte, error) {
 		mine = claimOf(g)
+		defer f.ledger.leave(mine)
 		return f.mechanism.work(g, func(seen string) (decision, error) { return f.decide(g, seen) })
 	})
 	f.busy.Add(-1)
@@ -194,6 +210,9 @@ func (f *fleet) isGone(worker string) bool {
 
 // isOver reports whether nothing is left to happen.
 func (f *fleet) isOver() bool {
+	if f.ledger.tally().idle > despair {
+		return true
+	}
 	hung := f.vendor.hung.Load() // before busy: a call that hangs from now on counts as one that will return
 	if f.busy.Load() > hung {
 		return false

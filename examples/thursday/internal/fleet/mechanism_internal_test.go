@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"testing"
@@ -37,7 +37,7 @@ func TestLockExcludesUntilItIsLetGo(t *testing.T) {
 
 func TestTableRefusesAWriteAtAnotherVersion(t *testing.T) {
 	v := version{newTable()}
-	v.load("k", "paid")
+	require.NoError(t, v.load(t.Context(), "k", "paid"))
 	g := fenced.Grant{Record: fenced.Record{Key: "k", Holder: "w1", Generation: 3}}
 	require.ErrorIs(t, v.writeAt(g, 2, "ship"), errMoved)
 	require.Equal(t, row{state: "paid", version: 1}, v.row("k"))

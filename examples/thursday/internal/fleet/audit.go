@@ -1,7 +1,8 @@
-package main
+package fleet
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ type outcome struct {
 	stuck     []finding // records that were never settled
 	late      []finding // refused results that a Worker handed back
 	refused   refusals
-	stats     fenced.Stats // of the store in which the orders are claimed
+	stats     *fenced.Stats // of the store in which the orders are claimed, if it keeps any
 }
 
 // finding is what befell one order.
@@ -33,10 +34,15 @@ type finding struct {
 
 // audit compares every record with what the system had decided. The fleet is at
 // rest.
-func (f *fleet) audit(name string) *outcome {
-	o := &outcome{mechanism: name, orders: len(f.orders), refused: f.mechanism.refused(), stats: f.store.Stats()}
+func (f *fleet) audit(ctx context.Context, name string) (*outcome, error) {
+	o := &outcome{mechanism: name, orders: len(f.orders), refused: f.mechanism.refused(), stats: f.store.stats()}
+	rows := make(map[string]row, len(f.orders))
 	for key, order := range f.orders {
-		r := f.mechanism.row(key)
+		r, err := f.mechanism.read(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		rows[key] = r
 		x := finding{order: order.Number, decided: f.ledger.decided[key], record: r.state}
 		if !f.ledger.settled[key] {
 			x.kind = "stuck"
@@ -56,28 +62,22 @@ func (f *fleet) audit(name string) *outcome {
 		}
 	}
 	for _, m := range f.missed {
-		o.late = append(o.late, f.missing(m))
+		o.late = append(o.late, f.missing(m, rows[m.Grant.Key].state))
 	}
 	for _, all := range [][]finding{o.wrong, o.stuck, o.late} {
 		slices.SortFunc(all, func(a, b finding) int { return cmp.Compare(a.order, b.order) })
 	}
-	return o
+	return o, nil
 }
 
-// missing is the story of a result that the fence refused.
-func (f *fleet) missing(m fenced.Refusal) finding {
+// missing is the story of a result that the fence refused. The record is in that
+// state at the end.
+func (f *fleet) missing(m fenced.Refusal, state string) finding {
 	x := finding{
 		order:   f.orders[m.Grant.Key].Number,
 		decided: f.ledger.decided[m.Grant.Key],
-		record:  f.mechanism.row(m.Grant.Key).state,
-	}
-	switch {
-	case !errors.Is(m.Err, fenced.ErrVersionConflict):
-		x.kind = "the fence alone"
-	case errors.Is(m.Err, fenced.ErrStaleReadGeneration):
-		x.kind = "both version and fence"
-	default:
-		x.kind = "the version alone"
+		record:  state,
+		kind:    checkOf(m.Err),
 	}
 	x.tale = []string{fmt.Sprintf("%s came with %q%s", m.Grant.Holder, m.Value, f.afterLosing(claimOf(m.Grant), m.At))}
 	var c *fenced.ConflictError

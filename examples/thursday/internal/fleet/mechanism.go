@@ -1,6 +1,7 @@
-package main
+package fleet
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -15,9 +16,9 @@ type mechanism interface {
 	// fenced.Work returns.
 	work(g fenced.Grant, decide decider) ([]byte, error)
 	// load writes the state that the order has before the run.
-	load(key, state string)
-	// row returns the record.
-	row(key string) row
+	load(ctx context.Context, key, state string) error
+	// read returns the record.
+	read(ctx context.Context, key string) (row, error)
 	// refused returns how many writes were refused, by which check.
 	refused() refusals
 }
@@ -36,13 +37,13 @@ func (r refusals) sum() int { return r.version + r.fence + r.both }
 // mechanisms are all there are, from nothing to a fence.
 var mechanisms = []struct {
 	name string
-	open func(*fenced.Store) mechanism
+	open func(*observed) mechanism
 }{
-	{"none", func(*fenced.Store) mechanism { return none{newTable()} }},
-	{"lock", func(*fenced.Store) mechanism { return newLock() }},
-	{"lease", func(*fenced.Store) mechanism { return newLeases() }},
-	{"version", func(*fenced.Store) mechanism { return version{newTable()} }},
-	{"fence", func(s *fenced.Store) mechanism { return fence{s} }},
+	{"none", func(*observed) mechanism { return none{newTable()} }},
+	{"lock", func(*observed) mechanism { return newLock() }},
+	{"lease", func(*observed) mechanism { return newLeases() }},
+	{"version", func(*observed) mechanism { return version{newTable()} }},
+	{"fence", func(s *observed) mechanism { return fence{s} }},
 }
 
 // names returns those of the mechanisms.
@@ -55,7 +56,7 @@ func names() []string {
 }
 
 // openMechanism returns a new mechanism of that name, nil if there is none.
-func openMechanism(name string, store *fenced.Store) mechanism {
+func openMechanism(name string, store *observed) mechanism {
 	for _, m := range mechanisms {
 		if m.name == name {
 			return m.open(store)
@@ -88,7 +89,12 @@ type row struct {
 
 func newTable() *table { return &table{rows: make(map[string]row)} }
 
-func (t *table) load(key, state string) { t.rows[key] = row{state: state, version: 1} }
+func (t *table) load(_ context.Context, key, state string) error {
+	t.rows[key] = row{state: state, version: 1}
+	return nil
+}
+
+func (t *table) read(_ context.Context, key string) (row, error) { return t.row(key), nil }
 
 func (t *table) row(key string) row {
 	t.mu.Lock()

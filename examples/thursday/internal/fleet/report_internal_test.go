@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ func sampleOutcome() *outcome {
 		},
 		stuck:   []finding{{order: "4230", record: "paid", tale: []string{"w2 was given up and never let go"}, kind: "stuck"}},
 		refused: refusals{version: 12, fence: 3, both: 4},
-		stats:   fenced.Stats{Overruns: 7, Held: fenced.Distribution{P50: .19, P99: 1.6, Max: 1.9}},
+		stats:   &fenced.Stats{Overruns: 7, Held: fenced.Distribution{P50: .19, P99: 1.6, Max: 1.9}},
 	}
 }
 
@@ -45,13 +45,26 @@ version: 300 records, 2 wrong, 1 stuck
 `, out.String())
 }
 
+func TestReportOfAStoreWithoutStats(t *testing.T) {
+	o := sampleOutcome()
+	o.stats = nil
+	var out bytes.Buffer
+	printReport(&out, o)
+	require.Contains(t, out.String(), `
+writes refused     19   by the version alone 12, by the fence alone 3, by both 4
+overruns            -   claims were let go after their lease had lapsed
+leeway              -   of the lease was left at the median, - at P99
+                    -   is not counted by this store
+`)
+}
+
 func TestComparison(t *testing.T) {
 	var out bytes.Buffer
 	printComparison(&out, []*outcome{sampleOutcome(), {mechanism: "fence", orders: 300, refused: refusals{both: 24}}})
 	require.Equal(t, `
         wrong  stuck   refused  version alone  fence alone  both  overruns
 version     2      1        19             12            3     4         7
-fence       0      0        24              0            0    24         0
+fence       0      0        24              0            0    24         -
 
 wrong: not what the last owner of the order decided; stuck: never settled;
 refused: by the version alone, by the fence alone, or by both

@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"sync"
@@ -30,6 +30,7 @@ type ledger struct {
 	mu       sync.Mutex
 	decided  map[string]decision // of the last owner that decided
 	first    map[string]string   // the first owner's name
+	at       map[string]claim    // claims whose worker is at the order
 	lost     map[claim]time.Time // when a claim was taken from its worker
 	settled  map[string]bool     // orders that their owner is done with
 	waiting  map[string]bool     // orders that the mechanism kept their owner away from
@@ -40,6 +41,7 @@ func newLedger() *ledger {
 	return &ledger{
 		decided:  make(map[string]decision),
 		first:    make(map[string]string),
+		at:       make(map[string]claim),
 		lost:     make(map[claim]time.Time),
 		settled:  make(map[string]bool),
 		waiting:  make(map[string]bool),
@@ -47,17 +49,40 @@ func newLedger() *ledger {
 	}
 }
 
-// note takes down who owns what. It is the OnEvent of the store in which the
-// orders are claimed.
-func (l *ledger) note(e fenced.Event) {
+// claim takes down that g was issued. A claim whose worker is still at the order
+// has been taken over with that.
+func (l *ledger) claim(g fenced.Grant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case e.Err != nil:
-	case e.Kind == fenced.EventAcquire && l.first[e.Key] == "":
-		l.first[e.Key] = e.Holder
-	case e.Kind == fenced.EventReclaim || e.Kind == fenced.EventTakeOver:
-		l.lost[claim{e.Key, e.Generation}] = e.At
+	if l.first[g.Key] == "" {
+		l.first[g.Key] = g.Holder
+	}
+	if before, ok := l.at[g.Key]; ok {
+		l.note(before)
+	}
+	l.at[g.Key] = claimOf(g)
+}
+
+// leave takes down that the worker with claim c is no longer at the order.
+func (l *ledger) leave(c claim) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.at[c.key] == c {
+		delete(l.at, c.key)
+	}
+}
+
+// lose takes down that c was taken from its worker.
+func (l *ledger) lose(c claim) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.note(c)
+}
+
+// note does so once.
+func (l *ledger) note(lost claim) {
+	if _, ok := l.lost[lost]; !ok {
+		l.lost[lost] = time.Now()
 	}
 }
 

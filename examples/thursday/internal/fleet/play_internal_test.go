@@ -1,8 +1,9 @@
-package main
+package fleet
 
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// run is the program in memory.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	opts, code := Parse(args, stdout, stderr)
+	if opts == nil {
+		return code
+	}
+	return opts.Play(ctx, InMemory(), stdout, stderr)
+}
 
 // play1 runs one mechanism on a few orders, a fifth of which stall, and returns
 // the outcome.
@@ -27,7 +37,7 @@ func playAll(t *testing.T, mechanism string, seeds ...uint64) []*outcome {
 	var runs sync.WaitGroup
 	for i, seed := range seeds {
 		cfg := config{orders: orders[:40], workers: defaultWorkers, stall: .2, seed: seed}
-		runs.Go(func() { outcomes[i], errs[i] = runFleet(t.Context(), cfg, mechanism, func(snapshot) {}) })
+		runs.Go(func() { outcomes[i], errs[i] = runFleet(t.Context(), cfg, InMemory(), mechanism, func(snapshot) {}) })
 	}
 	runs.Wait()
 	for i, o := range outcomes {
@@ -45,6 +55,8 @@ func TestFenceLetsNothingThrough(t *testing.T) {
 		require.Positive(t, o.refused.fence, "an owner that decided that no write applies")
 		require.Positive(t, o.refused.both, "an owner that wrote")
 		require.Len(t, o.late, o.refused.sum(), "every refused result was handed back")
+		s := o.stats
+		require.Equal(t, refusals{int(s.RefusedVersion), int(s.RefusedGeneration), int(s.RefusedBoth)}, o.refused, "as the store counts")
 	}
 }
 
@@ -101,7 +113,7 @@ func TestVersionLetsLateWritesThroughWhereNobodyWrote(t *testing.T) {
 func TestWithoutStallsNothingGoesWrong(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"-stall", "0", "-orders", "12", "-workers", "3"}, &out, &errs))
+	require.Equal(t, ExitOK, run(t.Context(), []string{"-stall", "0", "-orders", "12", "-workers", "3"}, &out, &errs))
 	require.Empty(t, errs.String())
 	require.Contains(t, out.String(), "12 orders, 3 workers")
 	require.Contains(t, out.String(), "12/12 settled")
@@ -112,7 +124,7 @@ func TestWithoutStallsNothingGoesWrong(t *testing.T) {
 func TestCompareRunsEveryMechanism(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"-compare", "-orders", "16", "-stall", ".3"}, &out, &errs))
+	require.Equal(t, ExitOK, run(t.Context(), []string{"-compare", "-orders", "16", "-stall", ".3"}, &out, &errs))
 	require.Empty(t, errs.String())
 	_, table, found := strings.Cut(out.String(), "wrong  stuck ")
 	require.True(t, found)
@@ -127,6 +139,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	for _, row := range []struct{ args, says string }{
 		{"-mechanism hope", `-mechanism "hope" is not one of none, lock, lease, version, fence`},
 		{"-compare -mechanism lock", "-compare runs every mechanism"},
+		{"-backend mysql", `-backend "mysql" is not memory, sqlite or postgres://...`},
 		{"-workers 0", "-workers 0 is not 1 to 64"},
 		{"-workers 65", "-workers 65 is not 1 to 64"},
 		{"-workers many", `invalid value "many" for flag -workers`},
@@ -141,7 +154,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	} {
 		t.Run(row.args, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			require.Equal(t, exitMisused, run(t.Context(), strings.Fields(row.args), &out, &errs))
+			require.Equal(t, ExitMisused, run(t.Context(), strings.Fields(row.args), &out, &errs))
 			require.Contains(t, errs.String(), "thursday: "+row.says)
 			require.Equal(t, 1, strings.Count(errs.String(), "\n"))
 			require.Empty(t, out.String())
@@ -151,9 +164,9 @@ func TestFlagsAreChecked(t *testing.T) {
 
 func TestHelpNamesEveryFlag(t *testing.T) {
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"-h"}, &out, &errs))
+	require.Equal(t, ExitOK, run(t.Context(), []string{"-h"}, &out, &errs))
 	require.Empty(t, errs.String())
-	for _, flag := range []string{"-mechanism", "-compare", "-workers", "-orders", "-stall", "-seed"} {
+	for _, flag := range []string{"-mechanism", "-backend", "-compare", "-workers", "-orders", "-stall", "-seed"} {
 		require.Contains(t, out.String(), "\n  "+flag+" ")
 	}
 	require.NotContains(t, out.String(), "%!")
@@ -164,15 +177,15 @@ func TestInterruptBreaksOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitFailed, run(ctx, nil, &out, &errs))
+	require.Equal(t, ExitFailed, run(ctx, nil, &out, &errs))
 	require.Contains(t, errs.String(), "thursday: interrupted")
 }
 
 func TestOnlyTheFenceMustHold(t *testing.T) {
 	bad := []finding{{order: "4412"}}
-	require.Equal(t, exitOK, judge([]*outcome{{mechanism: "none", wrong: bad}, {mechanism: "lock", stuck: bad}, {mechanism: "fence"}}))
-	require.Equal(t, exitFailed, judge([]*outcome{{mechanism: "fence", wrong: bad}}))
-	require.Equal(t, exitFailed, judge([]*outcome{{mechanism: "none"}, {mechanism: "fence", stuck: bad}}))
+	require.Equal(t, ExitOK, judge([]*outcome{{mechanism: "none", wrong: bad}, {mechanism: "lock", stuck: bad}, {mechanism: "fence"}}))
+	require.Equal(t, ExitFailed, judge([]*outcome{{mechanism: "fence", wrong: bad}}))
+	require.Equal(t, ExitFailed, judge([]*outcome{{mechanism: "none"}, {mechanism: "fence", stuck: bad}}))
 }
 
 // requireNarrow fails if text does not fit a plain terminal.

@@ -1,0 +1,62 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// The exit codes.
+const (
+	ExitOK      = 0
+	ExitFailed  = 1 // a record is wrong or stuck under the fence, or the run broke off
+	ExitMisused = 2
+)
+
+// Play is the program on the stores at place. It returns the exit code.
+func (o *Options) Play(ctx context.Context, place Place, stdout, stderr io.Writer) int {
+	outcomes, err := o.play(ctx, place, stdout)
+	if err != nil {
+		fmt.Fprintln(stderr, "thursday:", err)
+		return ExitFailed
+	}
+	if o.isCompare {
+		printComparison(stdout, outcomes)
+	} else {
+		printReport(stdout, outcomes[0])
+	}
+	return judge(outcomes)
+}
+
+// judge returns the exit code: the fence must keep every record right, and the
+// others are here to fail.
+func judge(outcomes []*outcome) int {
+	for _, o := range outcomes {
+		if o.mechanism == "fence" && len(o.wrong)+len(o.stuck) > 0 {
+			return ExitFailed
+		}
+	}
+	return ExitOK
+}
+
+// play runs the fleet under each mechanism in turn.
+func (o *Options) play(ctx context.Context, place Place, stdout io.Writer) ([]*outcome, error) {
+	printPlan(stdout, o, place)
+	p := newProgress(stdout)
+	var outcomes []*outcome
+	for _, name := range o.mechanisms {
+		var last snapshot
+		o, err := runFleet(ctx, o.config, place, name, func(s snapshot) {
+			last = s
+			p.show(s)
+		})
+		if last.of > 0 {
+			p.done(last)
+		}
+		if err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, nil
+}
