@@ -1,3 +1,5 @@
+// Package fleet is the demonstration itself: workers, a vendor that stalls, a
+// supervisor, and what the records say in the end.
 package fleet
 
 import (
