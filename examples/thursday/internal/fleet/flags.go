@@ -89,7 +89,7 @@ func parse(args []string, orders []order) (*Options, error) {
 	case !slices.Contains(names(), *mechanism):
 		return nil, fmt.Errorf("-mechanism %q is not one of %s", *mechanism, strings.Join(names(), ", "))
 	case !isBackend(*backend):
-		return nil, fmt.Errorf("-backend %q is not memory, sqlite or postgres://...", *backend)
+		return nil, fmt.Errorf("-backend %q is not memory, sqlite or a postgres:// address", *backend)
 	case *isCompare && isSet["mechanism"]:
 		return nil, errors.New("-compare runs every mechanism, so -mechanism does not go with it")
 	case *workers < 1 || *workers > maxWorkers:

@@ -139,7 +139,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	for _, row := range []struct{ args, says string }{
 		{"-mechanism hope", `-mechanism "hope" is not one of none, lock, lease, version, fence`},
 		{"-compare -mechanism lock", "-compare runs every mechanism"},
-		{"-backend mysql", `-backend "mysql" is not memory, sqlite or postgres://...`},
+		{"-backend mysql", `-backend "mysql" is not memory, sqlite or a postgres:// address`},
 		{"-workers 0", "-workers 0 is not 1 to 64"},
 		{"-workers 65", "-workers 65 is not 1 to 64"},
 		{"-workers many", `invalid value "many" for flag -workers`},
