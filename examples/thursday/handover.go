@@ -24,10 +24,9 @@ func nested() string {
 // handOver builds the program in the module at dir and runs it with args. It
 // returns its exit code. Where it cannot, it says what to run instead.
 func handOver(ctx context.Context, dir string, args []string, stdout, stderr io.Writer) int {
-	fmt.Fprintln(stderr, "thursday: the drivers are in a module of their own: go run . in", dir)
 	code, err := buildAndRun(ctx, dir, args, stdout, stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "thursday: %v; in a checkout, run: cd examples/thursday/sql && go run .%s\n", err, quote(args))
+		fmt.Fprintf(stderr, "thursday: the drivers are in a module of their own: %v; in a checkout, run: cd examples/thursday/sql && go run .%s\n", err, quote(args))
 		return fleet.ExitFailed
 	}
 	return code
@@ -39,6 +38,7 @@ func buildAndRun(ctx context.Context, dir string, args []string, stdout, stderr 
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
 		return 0, err
 	}
+	fmt.Fprintln(stderr, "thursday: the drivers are in a module of their own: go run . in", dir)
 	temp, err := os.MkdirTemp("", "thursday-build-")
 	if err != nil {
 		return 0, err

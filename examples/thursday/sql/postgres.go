@@ -14,6 +14,9 @@ import (
 	"github.com/fencedgo/fenced/examples/thursday/internal/fleet"
 )
 
+// conns is how many connections of a server a store takes.
+const conns = 16
+
 // inPostgres is the database that dsn names, with a schema for each store.
 func inPostgres(dsn string) (fleet.Place, error) {
 	cfg, err := pgx.ParseConfig(dsn)
@@ -41,7 +44,7 @@ func openPostgres(ctx context.Context, cfg pgx.ConnConfig, schema string) (fleet
 	}
 	within := *cfg.Copy()
 	within.RuntimeParams["search_path"] = name
-	return open(ctx, stdlib.OpenDB(within), fencedsql.PostgreSQL, func() error { return drop(ctx, admin, name) })
+	return open(ctx, stdlib.OpenDB(within), fencedsql.PostgreSQL, conns, func() error { return drop(ctx, admin, name) })
 }
 
 // drop drops the schema, also where ctx has ended, and closes admin.

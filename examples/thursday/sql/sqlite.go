@@ -30,7 +30,9 @@ func inSQLite() (fleet.Place, func() error, error) {
 			if err != nil {
 				return nil, err
 			}
-			return open(ctx, db, fencedsql.SQLite, func() error { return nil })
+			// One connection serves its callers in turn, where several would
+			// race for the lock of the file, and the supervisor might lose.
+			return open(ctx, db, fencedsql.SQLite, 1, func() error { return nil })
 		},
 	}, func() error { return os.RemoveAll(dir) }, nil
 }

@@ -8,10 +8,6 @@ import (
 	"github.com/fencedgo/fenced/backends/fencedsql"
 )
 
-// conns is how many connections a store may have. A worker whose call stalls
-// has none.
-const conns = 16
-
 // store is a Store with its database.
 type store struct {
 	*fencedsql.Store
@@ -19,9 +15,10 @@ type store struct {
 	remove func() error // what is left of it in the database
 }
 
-// open returns a store in db. If it fails, db is closed and remove called, as by
+// open returns a store in db, over so many connections; a worker whose call
+// stalls needs none. If it fails, db is closed and remove called, as by
 // Close.
-func open(ctx context.Context, db *sql.DB, dialect fencedsql.Dialect, remove func() error) (*store, error) {
+func open(ctx context.Context, db *sql.DB, dialect fencedsql.Dialect, conns int, remove func() error) (*store, error) {
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	s, err := fencedsql.Open(ctx, db, dialect, fencedsql.Options{})

@@ -89,12 +89,12 @@ type row struct {
 
 func newTable() *table { return &table{rows: make(map[string]row)} }
 
-func (t *table) load(_ context.Context, key, state string) error { //nolint:unparam // stores on a disk fail
+func (t *table) load(_ context.Context, key, state string) error { //nolint:unparam // of a mechanism
 	t.rows[key] = row{state: state, version: 1}
 	return nil
 }
 
-func (t *table) read(_ context.Context, key string) (row, error) { //nolint:unparam // stores on a disk fail
+func (t *table) read(_ context.Context, key string) (row, error) { //nolint:unparam // of a mechanism
 	return t.row(key), nil
 }
 
