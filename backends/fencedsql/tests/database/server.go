@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,6 +90,24 @@ func (o *Own) Up() error {
 func (o *Own) Crash() error {
 	_, err := run(o.as("pg_ctl", "-D", o.data, "-m", "immediate", "-w", "stop"))
 	return err
+}
+
+// KillProcess kills, as with kill -9, a process of the server that serves the
+// given application_name, if there is one.
+func (o *Own) KillProcess(application string) error {
+	db, err := sql.Open("pgx", o.DSN)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var pid int
+	err = db.QueryRowContext(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = $1 ORDER BY state = 'active' DESC LIMIT 1`, application).Scan(&pid)
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
 // as returns the command of a server's program, under its owner, who is not root.

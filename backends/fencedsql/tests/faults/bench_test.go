@@ -44,7 +44,11 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	dsn := database.PostgreSQL.Fresh(t)
+	return newBenchIn(t, database.PostgreSQL.Fresh(t))
+}
+
+func newBenchIn(t *testing.T, dsn string) *bench {
+	t.Helper()
 	db := database.PostgreSQL.Open(t, dsn)
 	s := database.PostgreSQL.Store(t, db, fencedsql.Options{Poll: 10 * time.Millisecond})
 	return &bench{t: t, db: db, s: s, proxy: proxy.New(t, dsn)}
