@@ -3,8 +3,10 @@ module github.com/fencedgo/fenced/backends/fencedsql/tests
 go 1.25.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/fencedgo/fenced v0.0.0
 	github.com/fencedgo/fenced/backends/fencedsql v0.0.0
+	github.com/fencedgo/fenced/tests v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/stretchr/testify v1.12.1
 	modernc.org/sqlite v1.59.0

@@ -104,6 +104,10 @@ func until[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (
 		if err == nil || refused(err) || ctx.Err() != nil {
 			return v, err
 		}
+		select { // a server that is down says so at once
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -191,16 +195,16 @@ func TestServerKilled(t *testing.T) {
 	own := database.Start(t, "127.0.0.1", freePort(t))
 	b := newBenchIn(t, database.Schema(t, own.DSN))
 	v := b.victim()
-	v.holders(150, forever, func(ctx context.Context) {
+	v.holders(80, forever, func(ctx context.Context) {
 		for ctx.Err() == nil {
-			b.proxy.Arm(proxy.Fault{Side: proxy.Requests, At: 200 + rand.IntN(500), Act: proxy.Pass})
+			b.proxy.Arm(proxy.Fault{Side: proxy.Requests, At: 100 + rand.IntN(300), Act: proxy.Pass})
 			select { // the middle of something
 			case <-b.proxy.Hit():
 			case <-ctx.Done():
 				return
 			}
 			if rand.IntN(2) == 0 {
-				_ = own.KillProcess(v.name)
+				_ = own.KillProcess(v.name) // or it is down already
 				continue
 			}
 			if err := own.Crash(); err != nil {
