@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -19,10 +20,9 @@ import (
 
 // Own is a PostgreSQL server of a test's own, that may be killed.
 type Own struct {
-	DSN string
-
 	tb        testing.TB
 	bin, data string
+	port      int
 	within    []string // the command that the server runs under
 	options   string
 }
@@ -49,12 +49,12 @@ func binaries(tb testing.TB) string {
 	return ""
 }
 
-// Start makes and starts a server that listens on address and port, in a
-// directory that goes away with tb. within is a command to run it under, as
-// "ip netns exec …", or nothing.
-func Start(tb testing.TB, address string, port int, within ...string) *Own {
+// Start makes and starts a server that listens on loopback and, where it is not
+// "", on an address, in a directory that goes away with tb. within is a command
+// to run it under, as "ip netns exec …", or nothing.
+func Start(tb testing.TB, port int, address string, within ...string) *Own {
 	tb.Helper()
-	o := &Own{tb: tb, bin: binaries(tb), within: within}
+	o := &Own{tb: tb, bin: binaries(tb), port: port, within: within}
 	dir, err := os.MkdirTemp("", "fencedsql-own-") // its path is short enough for a socket, and others may enter it
 	require.NoError(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -65,18 +65,26 @@ func Start(tb testing.TB, address string, port int, within ...string) *Own {
 	o.data = filepath.Join(dir, "data")
 	_, err = run(o.as("initdb", "--no-sync", "-D", o.data, "-U", "fenced", "-A", "trust", "-E", "UTF8", "--locale=C"))
 	require.NoError(tb, err)
-	if address != "127.0.0.1" {
+	listen := loopback
+	if address != "" {
+		listen += "," + address
 		f, err := os.OpenFile(filepath.Join(o.data, "pg_hba.conf"), os.O_APPEND|os.O_WRONLY, 0)
 		require.NoError(tb, err)
 		_, err = fmt.Fprintf(f, "host all all %s/24 trust\n", address)
 		require.NoError(tb, err)
 		require.NoError(tb, f.Close())
 	}
-	o.options = fmt.Sprintf("-c listen_addresses=%s -p %d -k %s", address, port, dir)
-	o.DSN = fmt.Sprintf("postgres://fenced@%s:%d/postgres?sslmode=disable", address, port)
+	o.options = fmt.Sprintf("-c listen_addresses=%s -p %d -k %s", listen, port, dir)
 	require.NoError(tb, o.Up())
 	tb.Cleanup(func() { _ = o.Crash() })
 	return o
+}
+
+const loopback = "127.0.0.1"
+
+// DSN is that of the server at an address, "" for loopback.
+func (o *Own) DSN(address string) string {
+	return fmt.Sprintf("postgres://fenced@%s:%d/postgres?sslmode=disable", cmp.Or(address, loopback), o.port)
 }
 
 // Up starts the server again.
@@ -95,7 +103,7 @@ func (o *Own) Crash() error {
 // KillProcess kills, as with kill -9, a process of the server that serves the
 // given application_name, if there is one.
 func (o *Own) KillProcess(application string) error {
-	db, err := sql.Open("pgx", o.DSN)
+	db, err := sql.Open("pgx", o.DSN(""))
 	if err != nil {
 		return err
 	}

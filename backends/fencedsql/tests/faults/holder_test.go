@@ -192,8 +192,8 @@ func TestDeadlines(t *testing.T) {
 // TestServerKilled kills the server, and one of its processes, which takes the
 // others with it.
 func TestServerKilled(t *testing.T) {
-	own := database.Start(t, "127.0.0.1", freePort(t))
-	b := newBenchIn(t, database.Schema(t, own.DSN))
+	own := database.Start(t, freePort(t), "")
+	b := newBenchIn(t, database.Schema(t, own.DSN("")))
 	v := b.victim()
 	v.holders(80, forever, func(ctx context.Context) {
 		for ctx.Err() == nil {
