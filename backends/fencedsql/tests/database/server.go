@@ -55,7 +55,7 @@ func binaries(tb testing.TB) string {
 func Start(tb testing.TB, port int, address string, within ...string) *Own {
 	tb.Helper()
 	o := &Own{tb: tb, bin: binaries(tb), port: port, within: within}
-	dir, err := os.MkdirTemp("", "fencedsql-own-") // its path is short enough for a socket, and others may enter it
+	dir, err := os.MkdirTemp("", "fencedsql-own-") //nolint:usetesting // its path is short enough for a socket, and others may enter it
 	require.NoError(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if os.Getuid() == 0 {
