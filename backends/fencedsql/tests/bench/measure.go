@@ -31,12 +31,19 @@ type row struct {
 func (s *side) turn(ctx context.Context, times int) (time.Duration, error) {
 	start := time.Now()
 	for range times {
-		if err := s.do(ctx, s.n); err != nil {
+		if err := s.once(ctx); err != nil {
 			return 0, fmt.Errorf("%s: %w", s.what, err)
 		}
-		s.n++
 	}
 	return time.Since(start) / time.Duration(times), nil
+}
+
+// once is under a deadline, as every call of a program to its database should be.
+func (s *side) once(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	s.n++
+	return s.do(ctx, s.n-1)
 }
 
 // result is what was measured for a row: one value a round.
