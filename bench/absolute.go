@@ -40,6 +40,7 @@ func sweep(live, lapsed int) func(effort) result {
 			runtime.GC()
 			var took, units []float64
 			for range e.turns {
+				once() // warm up, after the floor's turn
 				took = append(took, float64(once().Nanoseconds()))
 				units = append(units, f.turn(e.batch))
 			}

@@ -69,6 +69,7 @@ func rows(s sizes) []row {
 		{"memory-live", "the same, with a live grant", "B", 220, none, 0, memory(s.large, live)},
 		{"memory-freed", "the same, all held once and free again", "B", 150, none, 0, memory(s.large, live, freed)},
 		{"growth", "commit, " + large + " ÷ " + short(s.tiny), "", 3, 0, 0, against(commit, s.large, commit, s.tiny)},
+		{"growth-floor", "the same of F, for comparison", "", 0, none, 0, against(floorSwap, s.large, floorSwap, s.tiny)},
 	}
 	if procs > 1 {
 		table = append(table, row{
