@@ -54,6 +54,7 @@ func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []by
 	var waived, err error
 	if !st.admits(g, r) {
 		r, waived, err = st.refuseWrite(kind, g, r, value, &n)
+		g.at = r
 	}
 	if err != nil {
 		*g = Grant{}
@@ -78,7 +79,7 @@ func (st *stripe) commitOrRefuse(kind EventKind, g *Grant, r *record, value []by
 // apply writes, once admitted, and moves g to the new version.
 func (st *stripe) apply(g *Grant, r *record, value []byte) {
 	st.write(r, value)
-	g.Value, g.Version, g.at = value, r.version, r
+	g.Value, g.Version = value, r.version
 	if value != nil {
 		st.count.Commits++
 	} else {
@@ -89,7 +90,8 @@ func (st *stripe) apply(g *Grant, r *record, value []byte) {
 }
 
 // lock returns the record of g, nil if the store has none, and its stripe
-// locked. A grant that remembers its record needs no look-up.
+// locked. A grant that remembers its record needs no look-up, and one that did
+// not does so now.
 func (s *Store) lock(g *Grant) (*stripe, *record) {
 	if r := g.at; r != nil && r.stripe.store == s && r.key == g.Key {
 		r.stripe.mu.Lock()
@@ -100,7 +102,8 @@ func (s *Store) lock(g *Grant) (*stripe, *record) {
 	}
 	st, hash := s.locate(g.Key)
 	st.mu.Lock()
-	return st, st.records.find(g.Key, hash)
+	g.at = st.records.find(g.Key, hash)
+	return st, g.at
 }
 
 // holds is the one question that commit, delete, renew and release ask: is g the

@@ -34,47 +34,54 @@ type waiter struct {
 // error is returned and nothing is left behind; a claimant is never served
 // after that. Errors: that of ctx, [ErrInvalid], [ErrClosed].
 func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Duration) (Grant, error) {
-	if err := checkClaim(ctx, holder, lease); err != nil {
-		return Grant{}, err
-	}
 	c := claim{holder: holder, lease: lease}
+	err := s.acquire(ctx, key, &c)
+	return c.grant, err
+}
+
+// acquire is Acquire. It stands apart so that Acquire is inlined and the grant
+// is not copied to and fro.
+func (s *Store) acquire(ctx context.Context, key string, c *claim) error {
+	if err := checkClaim(ctx, c.holder, c.lease); err != nil {
+		return err
+	}
 	done := ctx.Done()
 	st, hash := s.locate(key)
 	st.mu.Lock()
-	r, ok, err := st.claim(&c, key, hash)
+	r, ok, err := st.claim(c, key, hash)
 	if ok || err != nil {
 		st.check(r)
 		st.mu.Unlock()
 		s.send(&c.notices)
-		return c.grant, err
+		return err
 	}
-	w := st.queue(r, holder, lease, done)
+	w := st.queue(r, c, done)
 	st.check(r)
 	st.mu.Unlock()
 	if done == nil {
 		<-w.ready
-		return s.served(w)
+		return s.served(w, c)
 	}
 	select {
 	case <-w.ready:
 	case <-done:
 		if st.leave(w) {
-			return Grant{}, cmp.Or(ctx.Err(), context.Canceled)
+			return cmp.Or(ctx.Err(), context.Canceled)
 		}
 		<-w.ready // served before ctx ended
 	}
-	return s.served(w)
+	return s.served(w, c)
 }
 
-// served returns what w was served with, and puts w by.
-func (s *Store) served(w *waiter) (Grant, error) {
+// served sets c to what w was served with, and puts w by.
+func (s *Store) served(w *waiter, c *claim) error {
 	if w.closed {
-		return Grant{}, ErrClosed
+		return ErrClosed
 	}
-	g, n := w.grant, w.notices
+	*c = w.claim
 	s.keepWaiter(w)
-	s.send(&n)
-	return g, nil
+	s.send(&c.notices)
+	return nil
 }
 
 // keepWaiter puts w by for the next claimant.
@@ -84,19 +91,19 @@ func (s *Store) keepWaiter(w *waiter) {
 }
 
 // queue puts a claimant at the end of the queue for r, which is held.
-func (st *stripe) queue(r *record, holder string, lease time.Duration, done <-chan struct{}) *waiter {
+func (st *stripe) queue(r *record, c *claim, done <-chan struct{}) *waiter {
 	w, _ := st.store.waiters.Get().(*waiter)
 	if w == nil {
 		w = &waiter{ready: make(chan struct{}, 1)}
 	}
-	c := r.holding.gather()
-	w.holder, w.lease, w.done, w.crowd = holder, lease, done, c
-	if w.prev = c.last; w.prev != nil {
+	q := r.holding.gather()
+	w.holder, w.lease, w.done, w.crowd = c.holder, c.lease, done, q
+	if w.prev = q.last; w.prev != nil {
 		w.prev.next = w
 	} else {
-		c.first = w
+		q.first = w
 	}
-	c.last = w
+	q.last = w
 	if w.prev == nil {
 		st.arm(r, st.store.now())
 	}
