@@ -157,13 +157,14 @@ func (l *lines) leave(key string, w *waiter) (fenced.Grant, bool) {
 	}
 }
 
-// head returns the first in the line for key that has not given up, nil for none.
-// One that has, but has a look under way that may yet be granted, counts.
+// head returns the first in the line for key that has not given up and was not
+// served, nil for none. One that has given up, but has a look under way that may
+// yet be granted, counts.
 func (l *lines) head(key string) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.m[key] {
-		if !w.gone() || len(w.busy) > 0 {
+		if len(w.served) == 0 && (!w.gone() || len(w.busy) > 0) {
 			return w
 		}
 	}
@@ -214,15 +215,20 @@ func (l *lines) lock(w *waiter) bool {
 // put undoes take and lock.
 func (l *lines) put(w *waiter) { <-w.busy }
 
-// serve hands g to w, unless w has left.
+// serve hands g to w, unless w has left or was served before: one whose grant
+// ended before it could leave the line is not to have a second.
 func (l *lines) serve(w *waiter, g fenced.Grant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if w.left {
 		return false
 	}
-	w.served <- g
-	return true
+	select {
+	case w.served <- g:
+		return true
+	default:
+		return false
+	}
 }
 
 // wake wakes the first in the line for key, or in every line for "".
