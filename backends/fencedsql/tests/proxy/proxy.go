@@ -248,7 +248,7 @@ func (s *session) requests() {
 
 func (s *session) replies() {
 	defer s.forget()
-	defer s.server.Close() //nolint:errcheck // it has ended
+	defer s.server.Close()
 	defer s.leaves()
 	act := Pass
 	for {
