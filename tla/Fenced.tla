@@ -125,8 +125,8 @@ AgainstWrite(k, l, v, call) ==
 \* Why a write without a grant is.  Version 0 says "must not exist".
 AgainstSwap(k, v) ==
   {e \in {"ErrGrantHeld"} : On("swap.held") /\ Held(k)}
-  \cup {e \in {"ErrVersionConflict"} : On("swap.version") /\
-          IF v = 0 THEN Rec(k).exists ELSE v # Rec(k).version}
+  \cup {e \in {"ErrVersionConflict"} :
+          IF v = 0 THEN On("swap.absent") /\ Rec(k).exists ELSE On("swap.version") /\ v # Rec(k).version}
 
 (***************************************************************************)
 (* The truth about a call.                                                 *)
@@ -172,7 +172,8 @@ Moved(r, bump) ==
     [] On(bump) /\ (r.queue = << >> \/ On("bump.handover")) -> r.generation + 1
     [] OTHER -> r.generation
 
-Free(r, bump) == [r EXCEPT !.generation = Moved(r, bump), !.grant = 0, !.holder = Nobody, !.lapsed = FALSE]
+Free(r, bump) == [r EXCEPT !.generation = Moved(r, bump), !.grant = 0, !.holder = Nobody, !.lapsed = FALSE,
+                           !.version = IF On("release.writes") \/ bump # "bump.release" THEN @ ELSE @ + 1]
 
 Hold(r, w, i) == [r EXCEPT !.grant = i, !.holder = w, !.lapsed = FALSE]
 
@@ -207,7 +208,7 @@ Issue(k, w, r, gs) ==
 \* A claim of a free record, which does not move the generation.
 Claim(k, w) ==
   /\ ~Held(k) \/ ~On("claim.held")
-  /\ Issue(k, w, Rec(k), grants[k])
+  /\ Issue(k, w, [Rec(k) EXCEPT !.generation = IF On("claim.bumps") THEN @ ELSE @ + 1], grants[k])
   /\ Did("acquire", {}, "none", "none")
 
 \* A claim of a lapsed grant for which nobody waits: the ending and the claim are
@@ -245,9 +246,10 @@ GiveUp(k, i) ==
 \* The lease of a grant for which somebody waits has lapsed.
 Serve(k) ==
   /\ Made("Acquire")
-  /\ Held(k) /\ rec[k].lapsed /\ rec[k].queue # << >>
+  /\ Held(k) /\ rec[k].queue # << >>
+  /\ rec[k].lapsed \/ ~On("serve.lapsed")
   /\ End(k, "bump.takeover")
-  /\ Did("take-over", {}, "current", "none")
+  /\ Did("take-over", {}, IF rec[k].lapsed THEN "current" ELSE "unlapsed", "none")
 
 Renew(k, l) ==
   LET why == Against(k, l, "renew")
@@ -317,7 +319,7 @@ Delete(k, l, n) == Made("Delete") /\ Write(k, l, n, "delete")
 Swap(k, n, call) ==
   LET why == AgainstSwap(k, n.version)
       under == IF Open(k) = {} THEN "nobody" ELSE "held"
-      reading == IF n.version = 0 THEN "absent" ELSE Reading(k, n)
+      reading == IF n.version # 0 THEN Reading(k, n) ELSE IF Rec(k).exists THEN "old" ELSE "absent"
   IN \/ Refuse(k, call, why, under, reading)
      \/ /\ why = {}
         /\ Land(k, call = "compare-and-swap", IF call = "compare-and-swap" THEN "bump.swap" ELSE "bump.delete")
@@ -408,16 +410,22 @@ SingleWriter ==
   /\ \A k \in Keys : Cardinality(Open(k)) <= 1
   /\ Accepted(WithoutGrant) => last.under = "nobody"
 
-\* Neither number ever falls, within a life, and each moves when it must.
+\* Neither number ever falls, within a life.  As long as the record is in the table,
+\* the version moves by one with each write and the generation by one with each
+\* grant that ends, and nothing else moves them.
+Ended(k) == Cardinality({i \in DOMAIN grants[k] : grants[k][i].ended})
 MonotonicVersion ==
-  [][life' = life => \A k \in Keys : /\ Rec(k)'.version >= Rec(k).version
-                                     /\ writes'[k] # writes[k] => Rec(k)'.version = Rec(k).version + 1]_vars
+  [][life' = life => \A k \in Keys :
+       /\ Rec(k)'.version >= Rec(k).version
+       /\ rec'[k].kept => Rec(k)'.version + writes[k] = Rec(k).version + writes'[k]]_vars
 MonotonicGeneration ==
-  [][life' = life => \A k \in Keys : /\ Rec(k)'.generation >= Rec(k).generation
-                                     /\ writes'[k] # writes[k] => Rec(k)'.generation = Rec(k).generation]_vars
+  [][life' = life => \A k \in Keys :
+       /\ Rec(k)'.generation >= Rec(k).generation
+       /\ rec'[k].kept => Rec(k)'.generation + Ended(k) = Rec(k).generation + Ended(k)']_vars
 
-\* A write lands only if nothing was written since its writer read.  Exceptions: a
-\* swap that says "must not exist", and versions read in an earlier life.
+\* A write lands only if nothing was written since its writer read; one that says
+\* "must not exist", only where nothing does.  Exception: versions read in an
+\* earlier life.
 NoLostUpdate == Accepted({"commit", "delete"} \cup WithoutGrant) => last.reading # "old"
 
 \* A write under a grant lands only while the grant is current.
@@ -482,7 +490,8 @@ NeverHeldRefused == ~(last.call \in WithoutGrant /\ last.why = {"ErrGrantHeld"})
 NeverForeignRefused == ~(last.under = "foreign" /\ last.why = {"ErrForeignGrant"} /\ life > 1)
 NeverReclaimRefused == ~(last.call = "reclaim" /\ last.why # {})
 NeverSameLabel == ~(last.call = "commit" /\ last.under = "ended" /\ \E k \in Keys : rec[k].grant > 1 /\ grants[k][1].holder = rec[k].holder)
-\* Known and documented: neither a swap nor a reclaim carries a mark of the life.
+\* Known and documented: neither a version nor a reclaim carries a mark of the life.
+NeverCommitOfEarlierLife == ~(Accepted({"commit"}) /\ last.reading = "earlier life")
 NeverSwapOfEarlierLife == ~(Accepted(WithoutGrant) /\ last.reading = "earlier life")
 NeverReclaimOfEarlierLife == ~(Accepted({"reclaim"}) /\ last.under = "earlier life")
 =============================================================================

@@ -27,6 +27,7 @@ Nobody == "nobody"
 On(guard) == guard \notin Broken
 Waiting == {queue[i] : i \in DOMAIN queue}
 Idle(w) == w \notin dead /\ holder # w /\ w \notin Waiting /\ w \notin wants
+DeadHeld == holder # Nobody /\ holder \in dead
 None == [turn |-> Nobody, got |-> Nobody, lapsed |-> TRUE]
 Without(w) == SelectSeq(queue, LAMBDA v : v # w)
 
@@ -110,13 +111,14 @@ Next ==
   \/ Serve \/ Reclaim \/ Renew \/ Lapse
 
 (***************************************************************************)
-(* What is assumed.  A lease that nobody renews lapses.  The copies of a   *)
-(* dead worker's renewals do not win every race against a lapse: whoever   *)
-(* finds a lapsed lease again and again takes the record over at last.     *)
-(* Nothing is assumed of supervisors, nor that anyone releases or dies.    *)
+(* What is assumed.  The lease of a dead holder lapses; that of a living   *)
+(* one, which renews it, need not.  The copies of a dead worker's renewals *)
+(* do not win every race against a lapse: whoever finds a lapsed lease     *)
+(* again and again takes the record over at last.  Nothing is assumed of   *)
+(* supervisors, nor that anyone releases or dies.                          *)
 (***************************************************************************)
 Fairness ==
-  /\ WF_vars(Lapse)
+  /\ WF_vars(DeadHeld /\ Lapse)
   /\ SF_vars(Serve)
   /\ \A w \in Workers : SF_vars(TryAcquire(w))
 
@@ -143,8 +145,6 @@ DirectHandOver == queue # << >> => holder # Nobody
 (* Liveness.                                                               *)
 (***************************************************************************)
 
-DeadHeld == holder # Nobody /\ holder \in dead
-
 Wanted == queue # << >> \/ wants # {}
 
 \* A record whose holder died goes to a living claimant, as long as there is one.
@@ -158,6 +158,9 @@ WaiterServed ==
 \* Whoever waits gets his turn and is served, if no holder renews for ever in time.
 EveryWaiterServed ==
   (\A v \in Workers : []<>(holder # v \/ lapsed)) => \A w \in Workers : (w \in Waiting) ~> (w \notin Waiting)
+
+\* Not so without the hypothesis: a living holder may renew for ever.
+NeverStarved == \A w \in Workers : (w \in Waiting) ~> (w \notin Waiting)
 
 NeverServed == served = None
 NeverDeadHeld == ~(DeadHeld /\ lapsed /\ wants # {})

@@ -119,7 +119,4 @@ TraceNext ==
   \/ ~More /\ UNCHANGED traceVars
 
 TraceSpec == TraceInit /\ [][TraceNext]_traceVars
-
-\* Denied, to show that a trace was there and was read to its end.
-NeverRead == More
 =============================================================================

@@ -51,7 +51,8 @@ Act(m) ==
 \* reading after the call.  A refusal says nothing here: the caller may read.
 Reply(m) ==
   LET letter == IF m.call = "acquire" THEN Letter(R1, rec[R1].grant)' ELSE m.letter
-  IN [to |-> m.from, letter |-> letter, note |-> View(R1)']
+  IN [to |-> m.from, letter |-> letter,
+      note |-> [View(R1)' EXCEPT !.version = IF On("wire.reply") THEN @ ELSE @ + 1]]
 
 \* The message stays where it is a copy that comes, and the reply may not get away.
 Deliver(m, again, lost) ==
@@ -84,7 +85,7 @@ WireNext ==
 
 WireSpec == WireInit /\ [][WireNext]_wireVars
 
-Refines == Spec
+Refines == Init /\ [][Next]_vars
 
 \* Must be able to happen: a zombie that has heard of nothing is refused, by the
 \* fence alone.
