@@ -26,34 +26,36 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 		return fenced.Grant{}, err
 	}
 	w := s.lines.join(key, &waiter{holder: holder, lease: lease, done: ctx.Done()})
-	g, err := s.wait(ctx, key, w)
-	if served, ok := s.lines.leave(key, w); ok {
-		return served, nil // also where ctx has ended since
+	err := s.wait(ctx, key, w)
+	if g, ok := s.lines.leave(key, w); ok {
+		return g, nil // also where ctx has ended since
 	}
-	return g, err
+	return fenced.Grant{}, err
 }
 
-// wait looks at the database until w holds the record, or has been served with
-// it.
-func (s *Store) wait(ctx context.Context, key string, w *waiter) (fenced.Grant, error) {
+// wait looks at the database until w has been served.
+func (s *Store) wait(ctx context.Context, key string, w *waiter) error {
 	if err := s.await(ctx, w.first, nil); err != nil {
-		return fenced.Grant{}, err
+		return err
 	}
 	for try := 1; ; try++ {
 		r, reasons, err := row{}, held, error(nil)
 		if s.lines.lock(w) {
 			if len(w.served) > 0 {
 				s.lines.put(w)
-				return fenced.Grant{}, nil // leave returns it
+				return nil
 			}
 			r, reasons, err = s.claim(ctx, key, w.holder, w.lease)
+			if err == nil && reasons == nil {
+				s.lines.serve(w, r.grant()) // before others may claim for w
+			}
 			s.lines.put(w)
 		}
 		switch {
 		case err == nil && reasons == nil:
-			return r.grant(), nil
+			return nil
 		case err != nil && !errors.Is(err, ErrRetry):
-			return fenced.Grant{}, err
+			return err
 		}
 		wait := backoff(try+3, s.opts.Poll)
 		if r.held {
@@ -63,7 +65,7 @@ func (s *Store) wait(ctx context.Context, key string, w *waiter) (fenced.Grant, 
 		err = s.await(ctx, w.woken, timer.C)
 		timer.Stop()
 		if err != nil {
-			return fenced.Grant{}, err
+			return err
 		}
 	}
 }
@@ -157,9 +159,9 @@ func (l *lines) leave(key string, w *waiter) (fenced.Grant, bool) {
 	}
 }
 
-// head returns the first in the line for key that has not given up and was not
-// served, nil for none. One that has given up, but has a look under way that may
-// yet be granted, counts.
+// head returns the first in the line for key that has not given up, nil for none.
+// One that has, but has a look under way that may yet be granted, counts. One that
+// is served does not.
 func (l *lines) head(key string) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,20 +217,15 @@ func (l *lines) lock(w *waiter) bool {
 // put undoes take and lock.
 func (l *lines) put(w *waiter) { <-w.busy }
 
-// serve hands g to w, unless w has left or was served before: one whose grant
-// ended before it could leave the line is not to have a second.
+// serve hands g to w, unless w has left.
 func (l *lines) serve(w *waiter, g fenced.Grant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if w.left {
 		return false
 	}
-	select {
-	case w.served <- g:
-		return true
-	default:
-		return false
-	}
+	w.served <- g
+	return true
 }
 
 // wake wakes the first in the line for key, or in every line for "".

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,11 +108,19 @@ func lossy(t *testing.T, k database.Kind) []*fencedsql.Store {
 	dsn := k.Fresh(t)
 	if k == database.SQLite {
 		driver := k.Open(t, dsn).Driver()
-		return stores(t, k, func() *sql.DB {
-			db := sql.OpenDB(tap.New(driver, dsn, loseCommits))
+		var begun atomic.Bool
+		all := stores(t, k, func() *sql.DB {
+			db := sql.OpenDB(tap.New(driver, dsn, func(statement string, send func() error) error {
+				if !begun.Load() {
+					return send()
+				}
+				return loseCommits(statement, send)
+			}))
 			t.Cleanup(func() { _ = db.Close() })
 			return db
 		})
+		begun.Store(true)
+		return all
 	}
 	p := proxy.New(t, dsn)
 	all := stores(t, k, func() *sql.DB { return k.Open(t, p.DSN) })
