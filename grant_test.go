@@ -438,22 +438,14 @@ func TestReclaimExpired(t *testing.T) {
 				_, err := s.TryAcquire(bg, key, "A", 1)
 				require.NoError(t, err)
 			}
-			taken, locks := map[string]bool{}, map[int]bool{}
+			locks := map[int]bool{}
 			for i := 0; len(locks) < 10; i++ { // each behind a lock of its own
 				if key := fmt.Sprint(i); !locks[fenced.Lock(s, key)] {
 					locks[fenced.Lock(s, key)] = true
 					lapses(key)
 				}
 			}
-			for range 1000 {
-				time.Sleep(1)
-				ended, err := s.ReclaimExpired(bg, 1)
-				require.NoError(t, err)
-				require.Len(t, ended, 1)
-				taken[ended[0].Key] = true
-				lapses(ended[0].Key)
-			}
-			require.Len(t, taken, 10)
+			require.Len(t, takenInTurn(t, s, lapses), 10)
 		})
 	})
 	t.Run("never a grant renewed in the meantime", func(t *testing.T) {
@@ -573,17 +565,24 @@ func TestLimitStarvesNobodyBehindOneLock(t *testing.T) {
 		}
 		lapses("k")
 		lapses(other)
-		taken := map[string]bool{}
-		for range 1000 {
-			time.Sleep(1)
-			ended, err := s.ReclaimExpired(bg, 1)
-			require.NoError(t, err)
-			require.Len(t, ended, 1)
-			taken[ended[0].Key] = true
-			lapses(ended[0].Key)
-		}
-		require.Len(t, taken, 2)
+		require.Len(t, takenInTurn(t, s, lapses), 2)
 	})
+}
+
+// takenInTurn sweeps under a limit of one, again and again, has what was taken
+// lapse anew each time, and returns which keys were.
+func takenInTurn(t *testing.T, s *fenced.Store, lapses func(key string)) map[string]bool {
+	t.Helper()
+	taken := map[string]bool{}
+	for range 1000 {
+		time.Sleep(1)
+		ended, err := s.ReclaimExpired(bg, 1)
+		require.NoError(t, err)
+		require.Len(t, ended, 1)
+		taken[ended[0].Key] = true
+		lapses(ended[0].Key)
+	}
+	return taken
 }
 
 // A sweep hands over too, also to a claimant who is due at this very instant.
