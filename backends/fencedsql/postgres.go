@@ -119,7 +119,7 @@ func (p *postgres) try(ctx context.Context, st *statement, late func(row), args 
 		defer conn.Close()
 		r, err := one(ctx, conn, st.text, st.scan, args)
 		if err != nil {
-			err = postgresFailure(err).wrap(err, st.writes)
+			err = postgresFailure(err).wrap(because(ctx, err), st.writes)
 		}
 		return r, err
 	}
@@ -133,13 +133,10 @@ func (p *postgres) try(ctx context.Context, st *statement, late func(row), args 
 // what may have been.
 func (p *postgres) conn(ctx context.Context) (*sql.Conn, error) {
 	conn, err := p.db.Conn(ctx)
-	switch {
-	case err == nil:
-		return conn, nil
-	case ctx.Err() != nil && !finished(err): // some drivers call it a time-out of their own
-		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	if err != nil {
+		return nil, postgresFailure(err).wrap(because(ctx, err), false)
 	}
-	return nil, postgresFailure(err).wrap(err, false)
+	return conn, nil
 }
 
 // abandonable calls run on conn, and leaves it where ctx ends and the answer does
@@ -194,7 +191,7 @@ func (p *postgres) rows(ctx context.Context, st *statement, args ...any) (rows [
 		}
 		defer conn.Close()
 		if rows, err = many(ctx, conn, st.text, st.scan, args); err != nil {
-			return postgresFailure(err).wrap(err, st.writes)
+			return postgresFailure(err).wrap(because(ctx, err), st.writes)
 		}
 		return nil
 	})
@@ -210,7 +207,7 @@ func (p *postgres) guard(ctx context.Context, tx *sql.Tx, key string) (row, erro
 		err = p.sees(ctx, tx)
 	}
 	if err != nil {
-		return row{}, postgresFailure(err).wrap(err, false)
+		return row{}, postgresFailure(err).wrap(because(ctx, err), false)
 	}
 	return append(found, row{})[0], nil
 }
