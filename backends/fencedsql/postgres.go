@@ -90,7 +90,7 @@ func again(ctx context.Context, once bool, f func() error) (lost bool, err error
 	for try := 1; ; try++ {
 		err := f()
 		died := errors.Is(err, driver.ErrBadConn)
-		if retry := errors.Is(err, ErrRetry) || died && !once; !retry || try == tries || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
+		if retry := errors.Is(err, errAnew) || died && !once; !retry || try == tries || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
 			if lost {
 				err = inDoubt(err)
 			}
