@@ -117,7 +117,7 @@ func (p *postgres) try(ctx context.Context, st *statement, late func(row), args 
 	}
 	run := func(ctx context.Context) (row, error) {
 		defer conn.Close()
-		r, err := one(ctx, conn, st.text, st.scan, args)
+		r, err := direct(ctx, conn, st.text, st.scan, args)
 		if err != nil {
 			err = postgresFailure(err).wrap(because(ctx, err), st.writes)
 		}
