@@ -63,14 +63,14 @@ func tokenIsGrant(k *kit) {
 	k.stopped(parse(a))
 }
 
-// contextEnds asks the question that a context answers by ending.
-// watch returns the context of g.
+// watch returns the context of g, until the check ends.
 func (k *kit) watch(g fenced.Grant) context.Context {
 	ctx, cancel := k.b.(fenced.Watcher).Context(k.ctx, g)
 	k.t.Cleanup(cancel)
 	return ctx
 }
 
+// contextEnds asks the question that a context answers by ending.
 func contextEnds(k *kit) {
 	for i, e := range endings {
 		key := fmt.Sprintf("orders/%d", i)

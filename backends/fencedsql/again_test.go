@@ -2,6 +2,7 @@ package fencedsql_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 	"time"
 
@@ -67,6 +68,10 @@ func TestSentAgain(t *testing.T) {
 			_, err := s.CompareAndDelete(ctx, "k", 1)
 			return err
 		}},
+		{name: "creation", free: true, moves: numbers{1, 0}, uncertain: true, once: true, call: func(ctx context.Context, s *fencedsql.Store, _ fenced.Grant) error {
+			_, err := s.CompareAndSwap(ctx, "none", 0, []byte("v"))
+			return err
+		}},
 		{name: "removal of nothing", free: true, moves: numbers{1, 0}, uncertain: true, once: true, call: func(ctx context.Context, s *fencedsql.Store, _ fenced.Grant) error {
 			_, err := s.CompareAndDelete(ctx, "none", 0)
 			return err
@@ -96,7 +101,7 @@ func TestSentAgain(t *testing.T) {
 					_, err := db.ExecContext(t.Context(), `UPDATE fenced_records SET expires = now()`)
 					require.NoError(t, err)
 				}
-				if test.name == "removal of nothing" {
+				if test.free && test.once {
 					key = "none"
 				}
 				was, err := s.Read(t.Context(), key)
@@ -129,23 +134,109 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
-// TestHandedOverAgain loses the reply of a release that hands the record over.
+// handsOver is in the statement of a release that hands the record over.
+const handsOver = `SET holder = $5`
+
+// TestHandedOverAgain loses the reply of a release that hands the record over, and
+// is sent again.
 func TestHandedOverAgain(t *testing.T) {
 	p, db := postgres.tapped(t)
-	s := postgres.storeIn(t, db, fencedsql.Options{Poll: time.Hour})
+	p.only = handsOver
+	s := postgres.storeIn(t, db, fencedsql.Options{Poll: never})
 	a, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
 	require.NoError(t, err)
-	granted := make(chan fenced.Grant)
-	before := p.sent.Load()
-	go func() {
-		g, _ := s.Acquire(t.Context(), "k", "B", time.Hour)
-		granted <- g
-	}()
-	require.Eventually(t, func() bool { return p.sent.Load() > before }, 10*time.Second, time.Millisecond) // B waits
+	got := p.queue(t, s)
 	p.lose.Store(deadReply)
 	require.NoError(t, s.Release(t.Context(), a))
-	b := <-granted
+	require.EqualValues(t, nothing, p.lose.Load())
+	b := <-got
 	require.Equal(t, a.Generation+1, b.Generation)
 	_, err = s.Commit(t.Context(), b, nil)
+	require.NoError(t, err)
+}
+
+// queue has B wait for the record that A holds.
+func (p *tap) queue(t *testing.T, s *fencedsql.Store) <-chan fenced.Grant {
+	t.Helper()
+	before := p.sent.Load()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	got := acquire(ctx, s, "B")
+	require.Eventually(t, func() bool { return p.sent.Load() > before }, 10*time.Second, time.Millisecond)
+	return got
+}
+
+// TestHandOverLost loses the reply for good. The claimant finds that the grant is
+// its own; the holder's release is uncertain.
+func TestHandOverLost(t *testing.T) {
+	p, db := postgres.tapped(t)
+	p.only = handsOver
+	s := postgres.storeIn(t, db, fencedsql.Options{})
+	a, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
+	require.NoError(t, err)
+	got := p.queue(t, s)
+	p.lose.Store(replies)
+	require.ErrorIs(t, s.Release(t.Context(), a), fenced.ErrUncertain)
+	b := <-got
+	require.Equal(t, a.Generation+1, b.Generation)
+	_, err = s.Commit(t.Context(), b, nil)
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Release(t.Context(), a), fenced.ErrStaleReadGeneration)
+}
+
+// TestRequestLostInTheMoment loses a commit, and while it is sent again its grant
+// ends: that it is refused then says nothing of the first time.
+func TestRequestLostInTheMoment(t *testing.T) {
+	r := newRace(t, postgres, fencedsql.Options{})
+	p := &tap{driver: r.db.Driver(), dsn: r.dsn}
+	db := sql.OpenDB(p)
+	t.Cleanup(func() { _ = db.Close() })
+	s := postgres.storeIn(t, db, fencedsql.Options{})
+	reclaim := r.begin(sql.LevelDefault)
+	_, err := reclaim.ExecContext(t.Context(), `UPDATE fenced_records SET generation = generation + 1, ended = 2,
+		ended_at = now(), ended_nonce = nonce, holder = NULL, nonce = NULL, expires = NULL`)
+	require.NoError(t, err)
+	p.lose.Store(deadRequest)
+	commit := make(chan error, 1)
+	go func() {
+		_, err := s.Commit(t.Context(), r.a, []byte("late"))
+		commit <- err
+	}()
+	require.True(t, r.blocked(1, commit))
+	require.NoError(t, reclaim.Commit())
+	err = <-commit
+	require.ErrorIs(t, err, fenced.ErrUncertain)
+	require.NotErrorIs(t, err, fenced.ErrStaleReadGeneration)
+	postgres.resolves(t, s, r.a, fencedsql.NotLanded)
+}
+
+// TestDeadPool has every idle connection die at once, by a driver that finds out
+// only when it uses one.
+func TestDeadPool(t *testing.T) {
+	_, dsn := postgres.open(t)
+	admin, db := openDB(t, "pgx", dsn+"_admin"), openDB(t, "postgres", dsn) // of another application_name
+	const idle = 30
+	db.SetMaxIdleConns(idle)
+	s := postgres.storeIn(t, db, fencedsql.Options{})
+	g, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
+	require.NoError(t, err)
+	var conns []*sql.Conn
+	for range idle {
+		conn, err := db.Conn(t.Context())
+		require.NoError(t, err)
+		conns = append(conns, conn)
+	}
+	for _, conn := range conns {
+		require.NoError(t, conn.Close())
+	}
+	var name string
+	require.NoError(t, db.QueryRowContext(t.Context(), `SELECT current_setting('application_name')`).Scan(&name))
+	require.Eventually(t, func() bool {
+		var n int
+		require.NoError(t, admin.QueryRowContext(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE application_name = $1`, name).Scan(&n))
+		return n == 0
+	}, 10*time.Second, 10*time.Millisecond)
+	_, err = s.Commit(t.Context(), g, []byte("v"))
 	require.NoError(t, err)
 }

@@ -299,7 +299,7 @@ func TestPrivileges(t *testing.T) {
 // says, until the context ends.
 func TestSQLiteBusyTimeout(t *testing.T) {
 	db, dsn := sqlite.open(t)
-	s := sqlite.storeIn(t, openDB(t, "sqlite", dsn+"&_pragma=busy_timeout(60000)"), fencedsql.Options{})
+	s := sqlite.storeIn(t, openDB(t, "sqlite", dsn+"&_pragma=busy_timeout(500)"), fencedsql.Options{})
 	g, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
 	require.NoError(t, err)
 	tx, err := db.BeginTx(t.Context(), nil)

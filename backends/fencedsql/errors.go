@@ -167,10 +167,10 @@ func finished(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// because returns err with the end of ctx, where that is its cause: not every
+// because returns err, if it is one, with the end of ctx, where that is its cause: not every
 // driver says so.
 func because(ctx context.Context, err error) error {
-	if ctx.Err() == nil || finished(err) {
+	if err == nil || ctx.Err() == nil || finished(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ctx.Err(), err)

@@ -21,8 +21,8 @@ import (
 // [fenced.ErrInvalid], [fenced.ErrClosed], that of ctx, those of the database.
 //
 // In PostgreSQL it is one round trip, and shares the record's row
-// (SELECT … FOR SHARE) with other guards of the same grant. Whoever would end
-// the grant, or write to the record, waits until tx ends, and behind guards that
+// (SELECT … FOR SHARE) with other guards of the same grant. Whoever would end or
+// renew the grant, or write to the record, waits until tx ends, and behind guards that
 // overlap until there is none: keep tx short, and see [Options].GuardIdle. At
 // REPEATABLE READ and SERIALIZABLE a grant that changed since the snapshot of tx
 // was taken is [ErrRetry].

@@ -86,13 +86,18 @@ func (r *race) blocked(n int, done <-chan error) bool {
 			return false
 		default:
 		}
-		var waiting int
-		require.NoError(r, r.db.QueryRowContext(r.Context(), `SELECT count(*) FROM pg_stat_activity
-			WHERE application_name = current_setting('application_name') AND wait_event_type = 'Lock'`).Scan(&waiting))
-		if waiting >= n {
+		if r.waiting() >= n {
 			return true
 		}
 	}
+}
+
+// waiting returns how many statements on this database wait for a lock.
+func (r *race) waiting() (n int) {
+	r.Helper()
+	require.NoError(r, r.db.QueryRowContext(r.Context(), `SELECT count(*) FROM pg_stat_activity
+		WHERE application_name = current_setting('application_name') AND wait_event_type = 'Lock'`).Scan(&n))
+	return n
 }
 
 // fence is the look at the fence that people write themselves.

@@ -77,11 +77,8 @@ SELECT wrote.* FROM wrote UNION ALL ` + lookSQL(c) + ` AND NOT EXISTS (SELECT 1 
 	}
 }
 
-// tries is how often a statement is run that others at work got in the way of.
-const tries = 10
-
 // again calls f until others at work, or connections that have died unused, no
-// longer get in its way.
+// longer get in its way, or ctx ends.
 //
 // A driver is to say driver.ErrBadConn only of what it has not sent, but some say
 // it of a lost reply as well. So where f writes, it may have done so at a try
@@ -89,14 +86,15 @@ const tries = 10
 func again(ctx context.Context, once bool, f func() error) (lost bool, err error) {
 	for try := 1; ; try++ {
 		err := f()
-		died := errors.Is(err, driver.ErrBadConn)
-		if retry := errors.Is(err, errAnew) || died && !once; !retry || try == tries || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
+		sent := errors.Is(err, fenced.ErrUncertain)
+		died := errors.Is(err, driver.ErrBadConn) && !(sent && once)
+		if !died && !errors.Is(err, errAnew) || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
 			if lost {
 				err = inDoubt(err)
 			}
-			return lost, err
+			return lost, because(ctx, err)
 		}
-		lost = lost || errors.Is(err, fenced.ErrUncertain)
+		lost = lost || sent
 	}
 }
 
@@ -139,8 +137,12 @@ func (p *postgres) conn(ctx context.Context) (*sql.Conn, error) {
 	return conn, nil
 }
 
+// grace is how long an answer is waited for once the context has ended: it is
+// better to know.
+const grace = time.Second / 2
+
 // abandonable calls run on conn, and leaves it where ctx ends and the answer does
-// not come soon. What it then wrote goes to late.
+// not come soon. That then goes to late.
 func (p *postgres) abandonable(ctx context.Context, conn *sql.Conn, run func(context.Context) (row, error), late func(row)) (row, error) {
 	type answer struct {
 		r   row
@@ -154,7 +156,7 @@ func (p *postgres) abandonable(ctx context.Context, conn *sql.Conn, run func(con
 		select {
 		case answered <- answer{r, err}:
 		case <-left:
-			if err == nil && r.wrote {
+			if err == nil {
 				late(r)
 			}
 		}
@@ -184,18 +186,39 @@ func (p *postgres) sweep(ctx context.Context, limit int) ([]row, error) {
 }
 
 func (p *postgres) rows(ctx context.Context, st *statement, args ...any) (rows []row, err error) {
+	busy := false
 	_, err = again(ctx, st.once, func() error {
 		conn, err := p.conn(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		if rows, err = many(ctx, conn, st.text, st.scan, args); err != nil {
+		if rows, err = p.calmly(ctx, conn, st, args, busy); err != nil {
+			busy = true
 			return postgresFailure(err).wrap(because(ctx, err), st.writes)
 		}
 		return nil
 	})
 	return rows, err
+}
+
+// calmly runs st, which may yield many rows, and where others have been in its
+// way, at READ COMMITTED, whatever the level is else: a write of many rows would
+// have no end of conflicts.
+func (p *postgres) calmly(ctx context.Context, conn *sql.Conn, st *statement, args []any, busy bool) ([]row, error) {
+	if !busy || !st.writes {
+		return many(ctx, conn, st.text, st.scan, args)
+	}
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() //nolint:errcheck // does nothing once committed
+	rows, err := many(ctx, tx, st.text, st.scan, args)
+	if err != nil {
+		return nil, err
+	}
+	return rows, tx.Commit()
 }
 
 // guard locks the record against any change of it until tx ends, by a lock that

@@ -15,6 +15,7 @@ import (
 // nothing is cancelled, so that what became of the transaction is known.
 type sqlite struct {
 	db      *sql.DB
+	turn    chan struct{} // holds one while this Store writes: there is but one writer
 	dueQ    string
 	reclaim string
 }
@@ -22,6 +23,7 @@ type sqlite struct {
 func newSQLite(db *sql.DB) (*sqlite, statements) {
 	l := &sqlite{
 		db:      db,
+		turn:    make(chan struct{}, 1),
 		dueQ:    toSQLite.Replace(upTo(dueSQL, `expires`)),
 		reclaim: toSQLite.Replace(`UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE ` + current),
 	}
@@ -60,6 +62,12 @@ func (l *sqlite) step(ctx context.Context, st *statement, _ func(row), args ...a
 // transact calls f in an immediate transaction, which it commits unless f
 // fails.
 func (l *sqlite) transact(ctx context.Context, f func(context.Context, *sql.Conn) error) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrRetry, ctx.Err())
+	}
 	conn, err := l.conn(ctx)
 	if err != nil {
 		return err

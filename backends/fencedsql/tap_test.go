@@ -18,6 +18,8 @@ type tap struct {
 	dsn    string
 	sent   atomic.Int64 // queries, and what else takes a round trip
 	lose   atomic.Int32
+	only   string             // what is lost has this in it
+	after  func(query string) // called with each query that the database has answered
 }
 
 // What a tap loses.
@@ -45,7 +47,7 @@ func (d database) tapped(t *testing.T) (*tap, *sql.DB) {
 func (p *tap) pass(query string, f func() error) error {
 	p.sent.Add(1)
 	lose := p.lose.Load()
-	if strings.HasPrefix(query, "BEGIN") || strings.HasPrefix(query, "ROLLBACK") || strings.Contains(query, "?") {
+	if strings.HasPrefix(query, "BEGIN") || strings.HasPrefix(query, "ROLLBACK") || strings.Contains(query, "?") || !strings.Contains(query, p.only) {
 		lose = nothing
 	}
 	if lose == deadRequest || lose == deadReply {
@@ -59,6 +61,9 @@ func (p *tap) pass(query string, f func() error) error {
 	}
 	if err := f(); err != nil {
 		return err
+	}
+	if p.after != nil {
+		p.after(query)
 	}
 	switch lose {
 	case replies:

@@ -17,15 +17,19 @@ import (
 // [Store.Wake] is called, when the lease lapses, and else at growing intervals of
 // at most [Options].Poll. Between Stores the first to look is served.
 //
-// If ctx ends first, its error is returned. A claim that is under way then is
-// waited for a little, and returned if it was granted; later it is undone, as
-// [Store.TryAcquire] says. Errors: that of ctx, [fenced.ErrInvalid],
-// [fenced.ErrClosed], [fenced.ErrUncertain], those of the database.
+// If ctx ends first, its error is returned; what a claim that is under way then is
+// still granted is undone, as [Store.TryAcquire] says. Errors: that of ctx,
+// [fenced.ErrInvalid], [fenced.ErrClosed], [fenced.ErrUncertain], those of the
+// database.
 func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Duration) (fenced.Grant, error) {
 	if err := s.checkClaim(ctx, key, holder, lease); err != nil {
 		return fenced.Grant{}, err
 	}
-	w := s.lines.join(key, &waiter{holder: holder, lease: lease, done: ctx.Done()})
+	w := s.lines.join(key, &waiter{claimant: claimant{holder: holder, lease: lease, nonce: newNonce()}, done: ctx.Done()})
+	w.late = func(r row) {
+		s.serve(ctx, w, r)
+		w.wake()
+	}
 	err := s.wait(ctx, key, w)
 	if g, ok := s.lines.leave(key, w); ok {
 		return g, nil // also where ctx has ended since
@@ -38,23 +42,16 @@ func (s *Store) wait(ctx context.Context, key string, w *waiter) error {
 	if err := s.await(ctx, w.first, nil); err != nil {
 		return err
 	}
+	lost := false // a claim may have been granted whose answer never came
 	for try := 1; ; try++ {
-		r, reasons, err := row{}, held, error(nil)
-		if s.lines.lock(w) {
-			if len(w.served) > 0 {
-				s.lines.put(w)
-				return nil
-			}
-			r, reasons, err = s.claim(ctx, key, w.holder, w.lease)
-			if err == nil && reasons == nil {
-				s.lines.serve(w, r.grant()) // before others may claim for w
-			}
-			s.lines.put(w)
-		}
+		r, done, err := s.tryFor(ctx, key, w)
+		sent := errors.Is(err, fenced.ErrUncertain)
+		lost = lost || sent
+		late := sent && errors.Is(err, context.DeadlineExceeded) // as behind a guard
 		switch {
-		case err == nil && reasons == nil:
+		case done:
 			return nil
-		case err != nil && (!errors.Is(err, ErrRetry) || errors.Is(err, fenced.ErrUncertain)):
+		case err != nil && !errors.Is(err, ErrRetry) && !late:
 			return err
 		}
 		wait := backoff(try+3, s.opts.Poll)
@@ -64,10 +61,27 @@ func (s *Store) wait(ctx context.Context, key string, w *waiter) error {
 		timer := time.NewTimer(wait)
 		err = s.await(ctx, w.woken, timer.C)
 		timer.Stop()
+		if err != nil && lost {
+			return inDoubt(err)
+		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// tryFor looks at the database for w, unless another does, and serves it where it
+// can. It reports whether w has been served.
+func (s *Store) tryFor(ctx context.Context, key string, w *waiter) (row, bool, error) {
+	if !s.lines.lock(w) {
+		return row{}, false, nil
+	}
+	defer s.lines.put(w) // once it is served, before others may claim for it
+	if len(w.served) > 0 {
+		return row{}, true, nil
+	}
+	r, reasons, err := s.claim(ctx, key, w.claimant)
+	return r, err == nil && reasons == nil && s.serve(ctx, w, r), err
 }
 
 // await waits for either channel. It fails where ctx ends or the Store is closed
@@ -85,7 +99,8 @@ func (s *Store) await(ctx context.Context, c <-chan struct{}, timer <-chan time.
 // Wake makes the first claimant of this Store that waits for key look at the
 // database now; "" is every key. It is a hint: a claimant served without one
 // only waits longer. With [Options].Notify set, give it the payloads that a
-// connection which listens on that channel receives.
+// connection which listens on that channel receives, which are keys as they are
+// stored: those with U+0000 or U+0001 are escaped.
 func (s *Store) Wake(key string) { s.lines.wake(unescape.Replace(key)) }
 
 // lines are the claimants of this process that wait, by key. The zero lines are
@@ -97,13 +112,13 @@ type lines struct {
 
 // waiter is a claimant in a line.
 type waiter struct {
-	holder string
-	lease  time.Duration
+	claimant
 	done   <-chan struct{}
 	first  chan struct{}     // closed once it is the first
 	woken  chan struct{}     // holds one
 	busy   chan struct{}     // holds one while it looks at the database, or is handed the record
 	served chan fenced.Grant // holds one
+	got    fenced.Generation // what it was served with
 	left   bool
 }
 
@@ -123,20 +138,9 @@ func (l *lines) join(key string, w *waiter) *waiter {
 	return w
 }
 
-// grace is how long a claimant whose context has ended waits for an answer that is
-// under way: it is better to know.
-const grace = time.Second / 2
-
 // leave takes w out of the line, wherever it stands, and returns what it was
 // served with, if it was.
 func (l *lines) leave(key string, w *waiter) (fenced.Grant, bool) {
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case w.busy <- struct{}{}: // nobody is about to serve it
-		defer l.put(w)
-	case <-timer.C:
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.left = true
@@ -159,14 +163,13 @@ func (l *lines) leave(key string, w *waiter) (fenced.Grant, bool) {
 	}
 }
 
-// head returns the first in the line for key that has not given up, nil for none.
-// One that has, but has a look under way that may yet be granted, counts. One that
-// is served does not.
+// head returns the first in the line for key that has not given up and is not
+// served, nil for none.
 func (l *lines) head(key string) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.m[key] {
-		if len(w.served) == 0 && (!w.gone() || len(w.busy) > 0) {
+		if len(w.served) == 0 && !w.gone() {
 			return w
 		}
 	}
@@ -217,13 +220,18 @@ func (l *lines) lock(w *waiter) bool {
 // put undoes take and lock.
 func (l *lines) put(w *waiter) { <-w.busy }
 
-// serve hands g to w, unless w has left.
+// serve hands g to w, unless w has given up. It reports whether w has g, also
+// where it had it before.
 func (l *lines) serve(w *waiter, g fenced.Grant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.left {
+	switch {
+	case w.got == g.Generation:
+		return true
+	case w.got != 0, w.left, w.gone():
 		return false
 	}
+	w.got = g.Generation
 	w.served <- g
 	return true
 }

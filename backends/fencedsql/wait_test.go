@@ -2,6 +2,8 @@ package fencedsql_test
 
 import (
 	"context"
+	"database/sql"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,4 +153,47 @@ func TestHandOver(t *testing.T) {
 		require.Empty(t, r.Holder)
 		require.Equal(t, uint64(r.Generation), uint64(r.Version)+1)
 	})
+}
+
+// TestAcquireBehindGuard waits longer than a call may go without an answer, for a
+// lapsed grant that a guard keeps, and is granted the record once.
+func TestAcquireBehindGuard(t *testing.T) {
+	r := newRace(t, postgres, fencedsql.Options{Timeout: 300 * time.Millisecond})
+	tx := r.begin(sql.LevelDefault)
+	r.exec(`UPDATE fenced_records SET expires = now()`)
+	require.NoError(t, guarded(r, tx))
+	got := make(chan error, 1)
+	go func() {
+		g, err := r.s.Acquire(r.Context(), invoice, "B", time.Hour)
+		if err == nil {
+			_, err = r.s.Commit(r.Context(), g, nil)
+		}
+		got <- err
+	}()
+	for range 3 { // tries of B, each of which is given up
+		require.True(t, r.blocked(1, got))
+		require.Eventually(t, func() bool { return r.waiting() == 0 }, 10*time.Second, time.Millisecond)
+	}
+	require.NoError(t, tx.Commit())
+	require.NoError(t, <-got)
+}
+
+// TestAcquireInVain has a claim granted that is under way when its context ends.
+// It is not handed over, and not kept.
+func TestAcquireInVain(t *testing.T) {
+	p, db := postgres.tapped(t)
+	s := postgres.storeIn(t, db, fencedsql.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	p.after = func(query string) {
+		if strings.Contains(query, "INSERT INTO fenced_records") {
+			cancel() // with the answer on its way
+		}
+	}
+	_, err := s.Acquire(ctx, "k", "A", time.Hour)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Eventually(t, func() bool {
+		r, err := s.Read(t.Context(), "k")
+		require.NoError(t, err)
+		return r.Generation == 2 && r.Holder == ""
+	}, 10*time.Second, time.Millisecond)
 }

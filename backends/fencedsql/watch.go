@@ -17,8 +17,8 @@ import (
 // [*fenced.ConflictError] that says how g ended, [context.DeadlineExceeded] of
 // the lease, or [fenced.ErrClosed].
 //
-// A grant that this Store neither issued nor renewed, as one from a token, costs
-// a round trip first; one that has ended, or is foreign or invalid, or that the
+// A grant that this Store did not issue, as one from a token, costs two round
+// trips first; one that has ended, or is foreign or invalid, or that the
 // database gave no answer about, gives a context that has ended. Call the
 // function when done, as with any context.
 func (s *Store) Context(ctx context.Context, g fenced.Grant) (context.Context, context.CancelFunc) {
@@ -58,6 +58,7 @@ func (s *Store) attach(ctx context.Context, w *watcher) error {
 		return r.conflict("context", w.g.Record, reasons)
 	}
 	s.leases.adopt(w, r, sent)
+	w.adopted = true
 	return nil
 }
 
@@ -66,7 +67,11 @@ func (s *Store) watch(ctx context.Context, w *watcher) {
 	defer s.leases.unwatch(w)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for look := time.Now().Add(backoff(20, s.opts.Poll)); ; {
+	look := time.Now()
+	if !w.adopted { // else it may have ended since it was looked at
+		look = look.Add(backoff(20, s.opts.Poll))
+	}
+	for {
 		until := s.leases.until(w)
 		now := time.Now()
 		switch {
@@ -96,6 +101,15 @@ func (s *Store) watch(ctx context.Context, w *watcher) {
 func (s *Store) lookAt(ctx context.Context, w *watcher, until time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
+	looked := make(chan struct{})
+	defer close(looked)
+	s.spawn(func() {
+		select {
+		case <-s.closed:
+			cancel()
+		case <-looked:
+		}
+	})
 	sent := time.Now()
 	r, err := s.look(ctx, "context", w.g.Key, &s.st.look)
 	if err != nil {
@@ -105,7 +119,7 @@ func (s *Store) lookAt(ctx context.Context, w *watcher, until time.Time) {
 		s.leases.end(w.g.Key, w.g.Nonce(), r, reasons)
 		return
 	}
-	s.leases.seen(w.g, r, sent)
+	s.leases.seen(r, sent)
 }
 
 // farewell is the cause with which the context of g ends.
@@ -125,6 +139,7 @@ func (r row) farewell(g fenced.Grant, reasons []error) error {
 // watcher is a context that ends with a grant.
 type watcher struct {
 	g       fenced.Grant
+	adopted bool // not issued by this Store
 	end     context.CancelCauseFunc
 	changed chan struct{} // holds one: the lease has
 }
@@ -142,23 +157,35 @@ type tenure struct {
 	key        string
 	generation fenced.Generation
 	expires    time.Time // by the clock of the server, to tell one lease from another
+	asOf       time.Time // by that clock too: answers may come in another order
 	until      time.Time // by the monotonic clock of this process
 	watchers   map[*watcher]struct{}
 }
 
-// set notes that the lease of g lasts until then.
-func (l *leases) set(g fenced.Grant, until time.Time) {
+// issued notes that the current grant of r was, and that its lease lasts until
+// then.
+func (l *leases) issued(r row, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.put(g, until)
+	l.put(r, until)
+}
+
+// renewed notes a new lease. The grant may have ended since, and then is not known
+// any more; and another renewal may have been answered first.
+func (l *leases) renewed(r row, until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.m[r.nonce]; t != nil && !r.now.Before(t.asOf) {
+		l.put(r, until)
+	}
 }
 
 // seen notes a lease that a look found, and that may be known more exactly
 // already. It was sent before the server measured the rest of the lease.
-func (l *leases) seen(g fenced.Grant, r row, sent time.Time) {
+func (l *leases) seen(r row, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.see(g, r, sent)
+	l.see(r, sent)
 }
 
 // adopt is seen of the grant of w, and watch, in one step: a grant that ends in
@@ -166,26 +193,25 @@ func (l *leases) seen(g fenced.Grant, r row, sent time.Time) {
 func (l *leases) adopt(w *watcher, r row, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.see(w.g, r, sent)
+	l.see(r, sent)
 	l.m[w.g.Nonce()].add(w)
 }
 
-func (l *leases) see(g fenced.Grant, r row, sent time.Time) {
-	if t := l.m[g.Nonce()]; t != nil && t.expires.Equal(r.Expires) {
+func (l *leases) see(r row, sent time.Time) {
+	if t := l.m[r.nonce]; t != nil && (t.expires.Equal(r.Expires) || !r.now.After(t.asOf)) {
 		return
 	}
-	g.Expires = r.Expires
-	l.put(g, sent.Add(r.Expires.Sub(r.now)))
+	l.put(r, sent.Add(r.Expires.Sub(r.now)))
 }
 
-func (l *leases) put(g fenced.Grant, until time.Time) {
-	t := l.m[g.Nonce()]
+func (l *leases) put(r row, until time.Time) {
+	t := l.m[r.nonce]
 	if t == nil {
 		l.forget()
-		t = &tenure{key: g.Key, generation: g.Generation}
-		l.m[g.Nonce()] = t
+		t = &tenure{key: r.Key, generation: r.Generation}
+		l.m[r.nonce] = t
 	}
-	t.expires, t.until = g.Expires, until
+	t.expires, t.asOf, t.until = r.Expires, r.now, until
 	for w := range t.watchers {
 		select {
 		case w.changed <- struct{}{}:

@@ -2,6 +2,9 @@ package fencedsql_test
 
 import (
 	"context"
+	"database/sql"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,4 +171,117 @@ func TestContextClosed(t *testing.T) {
 		require.ErrorIs(t, context.Cause(late), fenced.ErrClosed)
 		require.NoError(t, d.storeIn(t, db, fencedsql.Options{}).Release(t.Context(), g))
 	})
+}
+
+// heldBack has the nth answer to a query that has something in it wait for let. The
+// channel is closed once that is there.
+func (p *tap) heldBack(has string, nth int64, let <-chan struct{}) <-chan struct{} {
+	answered := make(chan struct{})
+	var seen atomic.Int64
+	p.after = func(query string) {
+		if strings.Contains(query, has) && seen.Add(1) == nth {
+			close(answered)
+			<-let
+		}
+	}
+	return answered
+}
+
+const renews = `UPDATE fenced_records SET expires`
+
+// TestContextStaleLook has the answer of a look come after that of a renewal which
+// it knows nothing of.
+func TestContextStaleLook(t *testing.T) {
+	p, db := postgres.tapped(t)
+	let := make(chan struct{})
+	looked := p.heldBack(`SELECT false, key, NULL`, 2, let) // the first is Context's own
+	s := postgres.storeIn(t, db, fencedsql.Options{Poll: never})
+	const lease = 400 * time.Millisecond
+	g, err := postgres.storeIn(t, db, fencedsql.Options{}).TryAcquire(t.Context(), "k", "A", lease)
+	require.NoError(t, err)
+	ctx, cancel := s.Context(t.Context(), g)
+	defer cancel()
+	<-looked
+	_, err = s.Renew(t.Context(), g, time.Hour)
+	require.NoError(t, err)
+	close(let)
+	select {
+	case <-ctx.Done():
+		t.Fatal(context.Cause(ctx))
+	case <-time.After(lease):
+	}
+}
+
+// TestContextRenewedTwice has the answers of two renewals come in another order
+// than they were made in.
+func TestContextRenewedTwice(t *testing.T) {
+	p, db := postgres.tapped(t)
+	let := make(chan struct{})
+	renewed := p.heldBack(renews, 1, let)
+	s := postgres.storeIn(t, db, fencedsql.Options{Poll: never})
+	g, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
+	require.NoError(t, err)
+	ctx, cancel := s.Context(t.Context(), g)
+	defer cancel()
+	first := make(chan error, 1)
+	go func() {
+		_, err := s.Renew(t.Context(), g, time.Hour)
+		first <- err
+	}()
+	<-renewed
+	_, err = s.Renew(t.Context(), g, 400*time.Millisecond)
+	require.NoError(t, err)
+	close(let)
+	require.NoError(t, <-first)
+	require.NoError(t, ctx.Err())
+	select {
+	case <-ctx.Done():
+		require.ErrorIs(t, context.Cause(ctx), context.DeadlineExceeded)
+	case <-time.After(30 * time.Second):
+		t.Fatal("the shorter lease, which is the later one, has been forgotten")
+	}
+}
+
+// TestContextRenewedAfterRelease has the answer of a renewal come after that of a
+// release by the same Store: it revives nothing.
+func TestContextRenewedAfterRelease(t *testing.T) {
+	p, db := postgres.tapped(t)
+	let := make(chan struct{})
+	renewed := p.heldBack(renews, 1, let)
+	s := postgres.storeIn(t, db, fencedsql.Options{Poll: never})
+	g, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
+	require.NoError(t, err)
+	late := make(chan error, 1)
+	go func() {
+		_, err := s.Renew(t.Context(), g, time.Hour)
+		late <- err
+	}()
+	<-renewed
+	require.NoError(t, s.Release(t.Context(), g))
+	close(let)
+	require.NoError(t, <-late)
+	ctx, cancel := s.Context(t.Context(), g)
+	defer cancel()
+	require.Error(t, ctx.Err())
+	endedBy(ctx, t, fenced.Released)
+}
+
+// TestCloseDuringLook closes the Store while a look is stuck.
+func TestCloseDuringLook(t *testing.T) {
+	r := newRace(t, postgres, fencedsql.Options{Poll: time.Millisecond, Timeout: time.Hour})
+	ctx, cancel := r.s.Context(t.Context(), r.a)
+	defer cancel()
+	tx := r.begin(sql.LevelDefault)
+	_, err := tx.ExecContext(t.Context(), `LOCK TABLE fenced_records`)
+	require.NoError(t, err)
+	require.True(t, r.blocked(1, nil))
+	closed := make(chan error, 1)
+	go func() { closed <- r.s.Close() }()
+	select {
+	case err := <-closed:
+		require.NoError(t, err)
+	case <-time.After(30 * time.Second):
+		t.Fatal("Close waits for the look")
+	}
+	require.ErrorIs(t, context.Cause(ctx), fenced.ErrClosed)
 }
