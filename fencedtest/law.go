@@ -108,6 +108,7 @@ var laws = []Law{
 		{"current", "", currentIsCurrent},
 		{"token", "", tokenIsGrant},
 		{"context", needsWatcher, contextEnds},
+		{"context-lapsed", needsWatcher, contextOutlivesLease},
 	}},
 	{"Sticky", "A grant that has ended stays ended; no read, retry, renewal or act of anyone else revives it.", []Check{
 		{"reads", "", stickyReads},

@@ -66,7 +66,8 @@ var mutants = []mutant{
 	{"a renewal asks the label", "OneRule/ended", naiveHarness},
 	{"the label must match", "OneRule/current", naiveHarness},
 	{"the label must match", "OneRule/token", naiveHarness},
-	{"a context ends with the lease", "OneRule/context", patientHarness},
+	{"a context outlives its grant", "OneRule/context", patientHarness},
+	{"a context ends with the lease", "OneRule/context-lapsed", patientHarness},
 
 	{"a read revives", "Sticky/reads", naiveHarness},
 	{"the third try passes", "Sticky/retries", naiveHarness},

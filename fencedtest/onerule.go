@@ -64,20 +64,22 @@ func tokenIsGrant(k *kit) {
 }
 
 // contextEnds asks the question that a context answers by ending.
+// watch returns the context of g.
+func (k *kit) watch(g fenced.Grant) context.Context {
+	ctx, cancel := k.b.(fenced.Watcher).Context(k.ctx, g)
+	k.t.Cleanup(cancel)
+	return ctx
+}
+
 func contextEnds(k *kit) {
-	watch := func(g fenced.Grant) context.Context {
-		ctx, cancel := k.b.(fenced.Watcher).Context(k.ctx, g)
-		k.t.Cleanup(cancel)
-		return ctx
-	}
 	for i, e := range endings {
 		key := fmt.Sprintf("orders/%d", i)
-		ctx := watch(e.end(k, key, "w1"))
+		ctx := k.watch(e.end(k, key, "w1"))
 		<-ctx.Done()
 		k.ended(ctx, e.how)
 	}
-	a := k.lapsed("A")
-	ctx := watch(a)
+	a := k.claim("A")
+	ctx := k.watch(a)
 	b := k.renew(a, long)
 	k.release(k.claimOf("other", "A", long))
 	k.commit(k.delete(k.commit(b, "one")), "three")
@@ -99,6 +101,19 @@ func contextEnds(k *kit) {
 	cancel()
 	<-second.Done()
 	k.commit(g, "four") // contexts end with grants, not grants with contexts
+}
+
+// A store that many processes share may end a context with the lease, since one
+// that is cut off from it learns nothing else in time.
+func contextOutlivesLease(k *kit) {
+	a := k.lapsed("A")
+	ctx := k.watch(a)
+	k.commit(a, "one")
+	k.pause(1)
+	k.must(context.Cause(ctx), "context of a lapsed grant that is current")
+	k.reclaim(a)
+	<-ctx.Done()
+	k.ended(ctx, fenced.Reclaimed)
 }
 
 // ended fails unless ctx has ended because its grant did.

@@ -74,7 +74,7 @@ func checkPostgres(ctx context.Context, q querier, opts Options) error {
 		current_setting('synchronous_commit'), current_setting('fsync')`,
 		&version, &number, &standby, &readOnly, &encoding, &commits, &fsync)
 	switch {
-	case err != nil && finished(err):
+	case err != nil && (finished(err) || broken(err)):
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: not %v: %w", ErrDialect, PostgreSQL, err)
@@ -120,7 +120,7 @@ func checkSQLite(ctx context.Context, q querier, opts Options) error {
 	var version string
 	err := get(ctx, q, `SELECT sqlite_version()`, &version)
 	switch {
-	case err != nil && finished(err):
+	case err != nil && (finished(err) || broken(err)):
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: not %v: %w", ErrDialect, SQLite, err)

@@ -102,15 +102,8 @@ func (s *Store) checkClaim(ctx context.Context, key, holder string, lease time.D
 // claim tries to claim. It returns the row, and why not, if the record is held.
 func (s *Store) claim(ctx context.Context, key, holder string, lease time.Duration) (row, []error, error) {
 	sent := time.Now()
-	nonce := newNonce()
-	judge := func(r row) []error {
-		if r.held && !r.lapsed() {
-			return held
-		}
-		return nil
-	}
-	late := func(r row) { s.drop(ctx, r) }
-	r, reasons, err := s.run(ctx, "acquire", key, &s.st.claim, judge, late, escape.Replace(holder), int64(nonce), millis(lease))
+	c := call{op: "acquire", key: key, step: &s.st.claim, judge: row.judgeClaim, nonce: newNonce(), late: func(r row) { s.drop(ctx, r) }}
+	r, reasons, err := s.run(ctx, c, escape.Replace(holder), int64(c.nonce), millis(lease))
 	if err == nil && reasons == nil {
 		s.leases.ended(r)
 		s.leases.set(r.grant(), sent.Add(lease))
@@ -139,7 +132,7 @@ func (s *Store) Renew(ctx context.Context, g fenced.Grant, lease time.Duration) 
 		return fenced.Grant{}, err
 	}
 	sent := time.Now()
-	r, err := s.under(ctx, "renew", g, &s.st.renew, row.judge, nil, millis(lease))
+	r, err := s.under(ctx, g, row.judge, call{op: "renew", step: &s.st.renew}, millis(lease))
 	if err != nil {
 		return fenced.Grant{}, err
 	}
@@ -164,7 +157,7 @@ func (s *Store) Release(ctx context.Context, g fenced.Grant) error {
 	if w != nil {
 		return s.handOver(ctx, g, w)
 	}
-	r, err := s.under(ctx, "release", g, &s.st.release, row.judge, nil)
+	r, err := s.under(ctx, g, row.judge, call{op: "release", step: &s.st.release})
 	if err != nil {
 		return err
 	}
@@ -179,8 +172,8 @@ func (s *Store) handOver(ctx context.Context, g fenced.Grant, w *waiter) error {
 		w.wake() // to find that it is served, or to look for itself
 	}()
 	sent := time.Now()
-	late := func(r row) { s.drop(ctx, r) }
-	r, err := s.under(ctx, "release", g, &s.st.handOver, row.judge, late, millis(w.lease), escape.Replace(w.holder), int64(newNonce()))
+	c := call{op: "release", step: &s.st.handOver, nonce: newNonce(), late: func(r row) { s.drop(ctx, r) }}
+	r, err := s.under(ctx, g, row.judge, c, millis(w.lease), escape.Replace(w.holder), int64(c.nonce))
 	if err != nil {
 		return err
 	}
@@ -190,19 +183,19 @@ func (s *Store) handOver(ctx context.Context, g fenced.Grant, w *waiter) error {
 	return nil
 }
 
-// under runs the step of a call under g. It returns the row where the step
-// wrote.
-func (s *Store) under(ctx context.Context, op string, g fenced.Grant, st *statement, judge func(row, fenced.Grant) []error, late func(row), args ...any) (row, error) {
+// under runs c under g. It returns the row where the step wrote.
+func (s *Store) under(ctx context.Context, g fenced.Grant, judge func(row, fenced.Grant) []error, c call, args ...any) (row, error) {
 	if err := fenced.CheckGrant(g); err != nil {
 		return row{}, err
 	}
+	c.key, c.judge = g.Key, func(r row) []error { return judge(r, g) }
 	args = append([]any{int64(g.Generation), int64(g.Nonce())}, args...)
-	r, reasons, err := s.run(ctx, op, g.Key, st, func(r row) []error { return judge(r, g) }, late, args...)
+	r, reasons, err := s.run(ctx, c, args...)
 	switch {
 	case err != nil:
 		return row{}, err
 	case reasons != nil:
-		return row{}, r.conflict(op, g.Record, reasons)
+		return row{}, r.conflict(c.op, g.Record, reasons)
 	}
 	return r, nil
 }
@@ -221,13 +214,8 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen fenced.Generation)
 	if err := fenced.CheckKey(key); err != nil {
 		return fenced.Record{}, err
 	}
-	judge := func(r row) []error {
-		if r.held && r.Generation == seen {
-			return nil
-		}
-		return stale
-	}
-	r, reasons, err := s.run(ctx, "reclaim", key, &s.st.reclaim, judge, nil, int64(seen))
+	judge := func(r row) []error { return r.judgeReclaim(seen) }
+	r, reasons, err := s.run(ctx, call{op: "reclaim", key: key, step: &s.st.reclaim, judge: judge}, int64(seen))
 	switch {
 	case err != nil:
 		return fenced.Record{}, err
@@ -238,13 +226,10 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen fenced.Generation)
 	return r.Record, nil
 }
 
-// sweepPage is how many grants a sweep ends in one transaction.
-const sweepPage = 100
-
 // ReclaimExpired ends up to limit grants whose lease has lapsed, all of them
 // where limit is 0 or less, those longest lapsed first, and returns them as they
 // were. Each is looked at and ended in one step. It takes a hundred in a round
-// trip, and time in proportion to what has lapsed. PostgreSQL leaves for the
+// trip, fewer where their values are large, and time in proportion to what has lapsed. PostgreSQL leaves for the
 // next sweep what another transaction has locked at the moment. Where it breaks
 // off, the grants ended so far come with the error; with
 // [fenced.ErrUncertain], up to a hundred more may have ended.
@@ -257,7 +242,7 @@ func (s *Store) ReclaimExpired(ctx context.Context, limit int) ([]fenced.Grant, 
 		if err := s.live(ctx); err != nil {
 			return ended, err
 		}
-		n := sweepPage
+		n := pageRecords
 		if limit > 0 {
 			n = min(n, limit-len(ended))
 		}
@@ -269,7 +254,7 @@ func (s *Store) ReclaimExpired(ctx context.Context, limit int) ([]fenced.Grant, 
 			ended = append(ended, r.grant())
 			s.freed(r.after())
 		}
-		if len(rows) < n || len(ended) == limit {
+		if last(rows, n) || len(ended) == limit {
 			return ended, nil
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Store) Commit(ctx context.Context, g fenced.Grant, value []byte) (fence
 	if err != nil {
 		return fenced.Grant{}, err
 	}
-	if _, err := s.under(ctx, "commit", g, &s.st.commit, row.judgeWrite, nil, int64(g.Version), value); err != nil {
+	if _, err := s.under(ctx, g, row.judgeWrite, call{op: "commit", step: &s.st.commit}, int64(g.Version), value); err != nil {
 		return fenced.Grant{}, err
 	}
 	g.Version, g.Value = g.Version+1, value
@@ -39,7 +39,7 @@ func (s *Store) Delete(ctx context.Context, g fenced.Grant) (fenced.Grant, error
 	if err := s.live(ctx); err != nil {
 		return fenced.Grant{}, err
 	}
-	if _, err := s.under(ctx, "delete", g, &s.st.delete, row.judgeWrite, nil, int64(g.Version)); err != nil {
+	if _, err := s.under(ctx, g, row.judgeWrite, call{op: "delete", step: &s.st.delete}, int64(g.Version)); err != nil {
 		return fenced.Grant{}, err
 	}
 	g.Version, g.Value = g.Version+1, nil
@@ -95,7 +95,7 @@ func (s *Store) exchange(ctx context.Context, op, key string, version fenced.Ver
 	if err := fenced.CheckKey(key); err != nil {
 		return fenced.Record{}, err
 	}
-	r, reasons, err := s.run(ctx, op, key, st, func(r row) []error { return r.judgeSwap(version) }, nil, args...)
+	r, reasons, err := s.run(ctx, call{op: op, key: key, step: st, judge: func(r row) []error { return r.judgeSwap(version) }}, args...)
 	switch {
 	case err != nil:
 		return fenced.Record{}, err

@@ -31,7 +31,7 @@ var toSQLite = strings.NewReplacer(
 	"$", "?",
 	"statement_timestamp()", "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)",
 	"::bigint * interval '1 millisecond'", "",
-	"''::bytea", "x''",
+	"''::bytea", "x''", "octet_length", "length", // of a blob: in bytes
 	"::bytea", "", "::text", "", "::bigint", "",
 )
 

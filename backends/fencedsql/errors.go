@@ -5,6 +5,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"slices"
 	"strings"
 
 	"github.com/fencedgo/fenced"
@@ -55,12 +58,21 @@ type failure struct {
 // something and got no answer is uncertain.
 func (f failure) wrap(err error, sent bool) error {
 	if sent && !f.answered {
-		return fmt.Errorf("%w: %w", fenced.ErrUncertain, err)
+		return inDoubt(err)
 	}
 	if f.sentinel != nil && !errors.Is(err, f.sentinel) {
 		return fmt.Errorf("%w: %w", f.sentinel, err)
 	}
 	return err
+}
+
+// inDoubt returns err, if it is one, as that of a call that may have been carried
+// out all the same.
+func inDoubt(err error) error {
+	if err == nil || errors.Is(err, fenced.ErrUncertain) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", fenced.ErrUncertain, err)
 }
 
 // postgresFailure sorts an error by its SQLSTATE, which the drivers of
@@ -69,11 +81,9 @@ func postgresFailure(err error) failure {
 	var server interface{ SQLState() string }
 	if !errors.As(err, &server) {
 		var unsent interface{ SafeToRetry() bool } // pgx: nothing was sent
-		return failure{answered: errors.Is(err, driver.ErrBadConn) || errors.As(err, &unsent) && unsent.SafeToRetry()}
+		return failure{answered: errors.As(err, &unsent) && unsent.SafeToRetry()}
 	}
 	switch state := server.SQLState(); state {
-	case "40003", "57P01", "57P02": // completion unknown; the server goes down
-		return failure{}
 	case "25006":
 		return failure{ErrReadOnly, true}
 	case "53100":
@@ -84,16 +94,22 @@ func postgresFailure(err error) failure {
 		return failure{ErrTooLarge, true}
 	case "55P03", "57014": // lock or statement time-out
 		return failure{ErrRetry, true}
+	case "40003", "25P03", "25P04": // completion unknown; the server has ended the session
+		return failure{}
 	default:
 		switch {
-		case strings.HasPrefix(state, "08"): // the connection
-			return failure{}
 		case strings.HasPrefix(state, "40"): // serialization, deadlock
 			return failure{ErrRetry, true}
+		case slices.ContainsFunc(ends, func(class string) bool { return strings.HasPrefix(state, class) }):
+			return failure{}
 		}
 		return failure{answered: true}
 	}
 }
+
+// ends are the classes of errors that can end a session, perhaps in the middle of
+// a commit: of the connection, the operator, the system, and the server itself.
+var ends = []string{"08", "57P", "58", "XX"}
 
 // The primary result codes of SQLite.
 const (
@@ -141,6 +157,30 @@ func sqliteFailure(err error) failure {
 // finished reports whether err is that of a context.
 func finished(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// because returns err with the end of ctx, where that is its cause: not every
+// driver says so.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() == nil || finished(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), err)
+}
+
+// broken reports whether err is of a connection rather than from what is at its
+// other end.
+func broken(err error) bool {
+	var network net.Error
+	var server interface{ SQLState() string }
+	switch {
+	case errors.As(err, &server):
+		return postgresFailure(err) == failure{}
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network):
+		return true
+	default:
+		return false
+	}
 }
 
 func invalid(format string, args ...any) error {

@@ -227,6 +227,67 @@ func TestGuardOldSnapshot(t *testing.T) {
 	}
 }
 
+// TestGuardNewRecord has the record claimed for the first time after the snapshot
+// of the transaction was taken: it cannot see that there is one.
+func TestGuardNewRecord(t *testing.T) {
+	for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+		t.Run(level.String(), func(t *testing.T) {
+			r := newRace(t, postgres, fencedsql.Options{})
+			tx := r.begin(level)
+			var seen int
+			require.NoError(t, tx.QueryRowContext(t.Context(), `SELECT count(*) FROM invoices`).Scan(&seen))
+			g, err := r.s.TryAcquire(t.Context(), "invoices/new", "A", time.Hour)
+			require.NoError(t, err)
+			err = r.s.Guard(t.Context(), tx, g)
+			if level == sql.LevelReadCommitted {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, fencedsql.ErrRetry)
+			require.NotErrorIs(t, err, fenced.ErrForeignGrant)
+		})
+	}
+}
+
+// TestGuardSavepoint returns to a savepoint. A guard from before it stands; one
+// from after is undone with all else, and lets the zombie in.
+func TestGuardSavepoint(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		first string // what is done first, and so again after the return
+		last  string // who writes last: B, or the zombie A
+	}{
+		{"guard first", "guard", "B"},
+		{"savepoint first", "savepoint", "A"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRace(t, postgres, fencedsql.Options{})
+			tx := r.begin(sql.LevelDefault)
+			run := func(query string) {
+				_, err := tx.ExecContext(t.Context(), query)
+				require.NoError(t, err)
+			}
+			if test.first == "guard" {
+				require.NoError(t, guarded(r, tx))
+			}
+			run(`SAVEPOINT here`)
+			if test.first == "savepoint" {
+				require.NoError(t, guarded(r, tx))
+			}
+			run(`ROLLBACK TO SAVEPOINT here`)
+			done := r.succeed()
+			waits := r.blocked(1, done)
+			run(`UPDATE invoices SET owner = 'A' WHERE id = 1`)
+			require.NoError(t, tx.Commit())
+			if waits {
+				require.NoError(t, <-done)
+			}
+			require.Equal(t, test.last == "B", waits)
+			require.Equal(t, test.last, r.owner())
+		})
+	}
+}
+
 // TestGuardShared has two transactions under one grant at once: a guard keeps
 // out those who would end the grant, and nobody else.
 func TestGuardShared(t *testing.T) {
@@ -248,6 +309,41 @@ func TestGuardIdle(t *testing.T) {
 	_, err := tx.ExecContext(t.Context(), `UPDATE invoices SET owner = 'A' WHERE id = 1`)
 	require.Error(t, err)
 	require.Equal(t, "B", r.owner())
+}
+
+// TestGuardIdleLimit takes the shorter of the limits of Store and session.
+func TestGuardIdleLimit(t *testing.T) {
+	for _, test := range []struct {
+		idle          time.Duration
+		session, want string
+	}{
+		{0, "0", "30s"},
+		{0, "10s", "10s"},
+		{0, "1min", "30s"},
+		{0, "1d", "30s"},
+		{0, "250ms", "250ms"},
+		{2 * time.Minute, "1min", "1min"},
+		{2 * time.Minute, "1h", "2min"},
+		{-1, "0", "0"},
+		{-1, "1h", "1h"},
+	} {
+		r := newRace(t, postgres, fencedsql.Options{GuardIdle: test.idle})
+		tx := r.begin(sql.LevelDefault)
+		_, err := tx.ExecContext(t.Context(), `SET SESSION idle_in_transaction_session_timeout = '`+test.session+`'`)
+		require.NoError(t, err)
+		require.NoError(t, guarded(r, tx))
+		var limit string
+		show := func(q interface {
+			QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+		}) string {
+			require.NoError(t, q.QueryRowContext(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&limit))
+			return limit
+		}
+		require.Equal(t, test.want, show(tx), "%+v", test)
+		require.NoError(t, tx.Commit())
+		r.db.SetMaxOpenConns(1)
+		require.Equal(t, test.session, show(r.db), "%+v: after the transaction", test)
+	}
 }
 
 // TestGuardHoldsUpReclaim names what a supervisor meets: not a refusal.

@@ -7,12 +7,26 @@ import (
 	"github.com/fencedgo/fenced"
 )
 
-// listPage is how many records are read in one round trip.
-const listPage = 100
+// A page is what a list or a sweep takes in one round trip: a hundred records, or
+// as few as have a megabyte of values.
+const (
+	pageRecords = 100
+	pageBytes   = 1 << 20
+)
 
-// Records yields every record that exists, by key, a hundred to a round trip: a
-// record is as it was when its page was read, and one that comes or goes
-// meanwhile may be yielded or not. Where a page cannot be read, its error comes
+// last reports whether a page that was to have n records is the last one.
+func last(page []row, n int) bool {
+	size := 0
+	for _, r := range page {
+		size += len(r.Value)
+	}
+	return len(page) < n && size < pageBytes
+}
+
+// Records yields every record that exists, by key, a page to a round trip: a
+// hundred records or, where they are large, a megabyte and one more. A record is
+// as it was when its page was read, and one that comes or goes meanwhile may be
+// yielded or not. Where a page cannot be read, its error comes
 // last, with the zero Record. The slices are the caller's own.
 func (s *Store) Records(ctx context.Context) iter.Seq2[fenced.Record, error] {
 	return func(yield func(fenced.Record, error) bool) {
@@ -27,7 +41,7 @@ func (s *Store) Records(ctx context.Context) iter.Seq2[fenced.Record, error] {
 					return
 				}
 			}
-			if len(page) < listPage {
+			if last(page, pageRecords) {
 				return
 			}
 			after = page[len(page)-1].Key
@@ -41,7 +55,7 @@ func (s *Store) list(ctx context.Context, after string) ([]row, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	page, err := s.rows(ctx, &s.st.page, escape.Replace(after), listPage)
+	page, err := s.rows(ctx, &s.st.page, escape.Replace(after), pageBytes, pageRecords)
 	if err != nil {
 		return nil, failed("list", after, err)
 	}

@@ -5,20 +5,23 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fencedgo/fenced"
 )
 
 // The defaults of Options.
 const (
-	DefaultTimeout  = 10 * time.Second
-	DefaultMaxValue = 16 << 20
-	DefaultPoll     = time.Second
+	DefaultTimeout   = 10 * time.Second
+	DefaultMaxValue  = 16 << 20
+	DefaultPoll      = time.Second
+	DefaultGuardIdle = 30 * time.Second
 )
 
 // Options configures a [Store]. The zero value is the default.
@@ -47,9 +50,10 @@ type Options struct {
 	// as payload; see [Store.Wake]. "": none.
 	Notify string
 
-	// GuardIdle, if not 0, ends a transaction of PostgreSQL that has called
-	// [Store.Guard] and is then idle for so long, and with it the lock that
-	// keeps the grant from being reclaimed.
+	// GuardIdle has PostgreSQL end a transaction that has called [Store.Guard]
+	// and is then idle for so long, and with it the lock that keeps the grant
+	// from being reclaimed; where the session has a shorter time-out, that
+	// holds. 0: DefaultGuardIdle. Negative: as the session has it.
 	GuardIdle time.Duration
 
 	_ struct{}
@@ -57,10 +61,10 @@ type Options struct {
 
 func (o Options) complete() (Options, error) {
 	switch {
-	case o.Timeout < 0, o.MaxValue < 0, o.Poll < 0, o.GuardIdle < 0:
+	case o.Timeout < 0, o.MaxValue < 0, o.Poll < 0:
 		return o, invalid("negative option in %+v", o)
-	case len(o.Notify) > 63 || strings.Contains(o.Notify, "\x00"):
-		return o, invalid("channel %q, at most 63 bytes and no U+0000", o.Notify)
+	case len(o.Notify) > 63 || !utf8.ValidString(o.Notify) || strings.ContainsAny(o.Notify, "\x00\\"):
+		return o, invalid("channel %q, at most 63 bytes of UTF-8 and neither U+0000 nor a backslash", o.Notify)
 	case millis(o.GuardIdle) > math.MaxInt32:
 		return o, invalid("GuardIdle of %v, at most 24 days", o.GuardIdle)
 	}
@@ -74,6 +78,9 @@ func (o Options) complete() (Options, error) {
 		o.Poll = DefaultPoll
 	}
 	o.Poll = max(o.Poll, time.Millisecond)
+	if o.GuardIdle == 0 {
+		o.GuardIdle = DefaultGuardIdle
+	}
 	return o, nil
 }
 
@@ -181,28 +188,46 @@ func (s *Store) live(ctx context.Context) error {
 	}
 }
 
-// run runs a step of the call op on the record of key. Where it wrote nothing,
-// judge says what speaks against it. For late see [engine].
-func (s *Store) run(ctx context.Context, op, key string, st *statement, judge func(row) []error, late func(row), args ...any) (row, []error, error) {
+// call is a call of a Store's that takes a step on the record of key.
+type call struct {
+	op, key string
+	step    *statement
+	judge   func(row) []error // what speaks against the step, where it wrote nothing
+	nonce   uint64            // of the grant that the step issues, 0 for none
+	late    func(row)         // see [engine]
+}
+
+// run takes the step of c. It returns the row, and why the step wrote nothing, if
+// it did not.
+func (s *Store) run(ctx context.Context, c call, args ...any) (row, []error, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	args = append([]any{escape.Replace(key)}, args...)
+	args = append([]any{escape.Replace(c.key)}, args...)
+	lost := false
 	for try := 1; ; try++ {
-		r, err := s.step(ctx, st, late, args...)
+		r, err := s.step(ctx, c.step, c.late, args...)
+		lost = lost || r.lost
 		if err != nil {
-			return row{}, nil, failed(op, key, err)
+			if lost {
+				err = inDoubt(err)
+			}
+			return row{}, nil, failed(c.op, c.key, err)
 		}
-		r = r.of(key)
-		if r.wrote {
+		r = r.of(c.key)
+		if r.wrote || c.nonce != 0 && r.nonce == c.nonce {
 			return r, nil, nil
 		}
-		if reasons := judge(r); reasons != nil {
+		reasons := c.judge(r)
+		switch {
+		case reasons == nil && try < tries:
+			// The record as the statement first saw it contradicts the refusal: it
+			// has moved since. Another look, or another try, is from now.
+		case lost: // what stands against the step may be what it did itself
+			return row{}, nil, failed(c.op, c.key, inDoubt(errors.New("no answer came, and when sent again it had nothing to change")))
+		case reasons == nil:
+			return row{}, nil, failed(c.op, c.key, ErrRetry)
+		default:
 			return r, reasons, nil
-		}
-		// The record as the statement first saw it contradicts the refusal: it
-		// has moved since. Another look, or another try, is from now.
-		if try == tries {
-			return row{}, nil, failed(op, key, ErrRetry)
 		}
 	}
 }

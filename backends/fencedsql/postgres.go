@@ -31,28 +31,37 @@ func newPostgres(db *sql.DB, opts Options, spawn func(func()) bool) (*postgres, 
 		return from + `, pg_notify(` + quote(opts.Notify) + `, ` + from + `.key)`
 	}
 	p := &postgres{db: db, timeout: opts.Timeout, spawn: spawn}
-	p.lapsed = statement{writes: true, scan: whole.scan, text: `WITH due AS (SELECT ` + named + dueSQL + ` FOR NO KEY UPDATE SKIP LOCKED),
-wrote AS (UPDATE fenced_records AS r SET holder = NULL, nonce = NULL, expires = NULL, generation = r.generation + 1,
-	ended_at = statement_timestamp(), ended_nonce = r.nonce, ended_version = r.version, ended = ` + reclaimed + `
+	p.lapsed = statement{writes: true, once: true, scan: whole.scan, text: `WITH locked AS (` + dueSQL + ` FOR NO KEY UPDATE SKIP LOCKED),
+due AS (SELECT ` + upTo(`locked`, `expires`) + `),
+wrote AS (UPDATE fenced_records AS r SET holder = NULL, nonce = NULL, expires = NULL, generation = r.generation + 1, ended_at = statement_timestamp(),
+	ended_nonce = r.nonce, ended_claimed = r.claimed_version, ended_version = r.version, ended = ` + reclaimed + `
 	FROM due WHERE r.key = due.key AND r.generation = due.generation AND r.nonce = due.nonce
 	RETURNING due.*)
 SELECT true, wrote.* FROM ` + notify(`wrote`)}
-	p.guardQ = lookSQL(verdict) + ` FOR SHARE`
-	if opts.GuardIdle > 0 {
-		ms := strconv.FormatInt(millis(opts.GuardIdle), 10)
-		p.guardQ = strings.Replace(p.guardQ, `SELECT false`, `SELECT set_config('idle_in_transaction_session_timeout', '`+ms+`', true) IS NULL`, 1)
-	}
+	p.guardQ = strings.Replace(lookSQL(verdict), `SELECT false`, `SELECT `+idle(opts.GuardIdle), 1) + ` FOR SHARE`
 	st := compile(asIs, p.writing)
 	st.reclaim.text = strings.Replace(st.reclaim.text, `FROM wrote UNION`, `FROM `+notify(`wrote`)+` UNION`, 1)
 	return p, st
 }
 
-// named are the columns of whole, each under a name.
-var named = strings.NewReplacer(`value IS NOT NULL`, `value IS NOT NULL AS present`, `statement_timestamp()`, `statement_timestamp() AS now`).Replace(whole.list)
+// idle is an expression that is false, and that has the server end the
+// transaction it is in where that idles for longer than most, unless it is to do
+// so even sooner. A negative most leaves that as it is.
+func idle(most time.Duration) string {
+	if most < 0 {
+		return `false`
+	}
+	const name = `'idle_in_transaction_session_timeout'`
+	ms := strconv.FormatInt(millis(most), 10)
+	return `set_config(` + name + `, CASE WHEN current_setting(` + name + `)::interval BETWEEN '1 ms' AND '` + ms + ` ms'
+	THEN current_setting(` + name + `) ELSE '` + ms + `' END, true) IS NULL`
+}
 
 func asIs(text string) string { return text }
 
-func quote(literal string) string { return `'` + strings.ReplaceAll(literal, `'`, `''`) + `'` }
+// quote returns a literal of text without backslashes, which some servers are
+// set to take for escapes.
+func quote(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
 
 // writing returns write and its look as one statement, one round trip. An
 // UPDATE waits for whoever has the row locked and judges the newest row, at READ
@@ -73,26 +82,35 @@ const tries = 10
 
 // again calls f until others at work, or connections that have died unused, no
 // longer get in its way.
-func again(ctx context.Context, f func() error) error {
+//
+// A driver is to say driver.ErrBadConn only of what it has not sent, but some say
+// it of a lost reply as well. So where f writes, it may have done so at a try
+// before the last, which lost reports. What is not to be done twice is once.
+func again(ctx context.Context, once bool, f func() error) (lost bool, err error) {
 	for try := 1; ; try++ {
 		err := f()
-		retry := errors.Is(err, ErrRetry) || errors.Is(err, driver.ErrBadConn)
-		if !retry || try == tries || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
-			return err
+		died := errors.Is(err, driver.ErrBadConn)
+		if retry := errors.Is(err, ErrRetry) || died && !once; !retry || try == tries || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
+			if lost {
+				err = inDoubt(err)
+			}
+			return lost, err
 		}
+		lost = lost || errors.Is(err, fenced.ErrUncertain)
 	}
 }
 
 func (p *postgres) step(ctx context.Context, st *statement, late func(row), args ...any) (r row, err error) {
-	err = again(ctx, func() error {
-		r, err = p.once(ctx, st, late, args)
+	lost, err := again(ctx, st.once, func() error {
+		r, err = p.try(ctx, st, late, args)
 		return err
 	})
+	r.lost = lost
 	return r, err
 }
 
-// once runs st.
-func (p *postgres) once(ctx context.Context, st *statement, late func(row), args []any) (row, error) {
+// try runs st.
+func (p *postgres) try(ctx context.Context, st *statement, late func(row), args []any) (row, error) {
 	conn, err := p.conn(ctx)
 	if err != nil {
 		return row{}, err
@@ -101,7 +119,7 @@ func (p *postgres) once(ctx context.Context, st *statement, late func(row), args
 		defer conn.Close()
 		r, err := one(ctx, conn, st.text, st.scan, args)
 		if err != nil {
-			err = postgresFailure(err).wrap(err, st.writes)
+			err = postgresFailure(err).wrap(because(ctx, err), st.writes)
 		}
 		return r, err
 	}
@@ -116,7 +134,7 @@ func (p *postgres) once(ctx context.Context, st *statement, late func(row), args
 func (p *postgres) conn(ctx context.Context) (*sql.Conn, error) {
 	conn, err := p.db.Conn(ctx)
 	if err != nil {
-		return nil, postgresFailure(err).wrap(err, false)
+		return nil, postgresFailure(err).wrap(because(ctx, err), false)
 	}
 	return conn, nil
 }
@@ -162,18 +180,18 @@ func (p *postgres) abandonable(ctx context.Context, conn *sql.Conn, run func(con
 }
 
 func (p *postgres) sweep(ctx context.Context, limit int) ([]row, error) {
-	return p.rows(ctx, &p.lapsed, limit)
+	return p.rows(ctx, &p.lapsed, limit, pageBytes)
 }
 
 func (p *postgres) rows(ctx context.Context, st *statement, args ...any) (rows []row, err error) {
-	err = again(ctx, func() error {
+	_, err = again(ctx, st.once, func() error {
 		conn, err := p.conn(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
 		if rows, err = many(ctx, conn, st.text, st.scan, args); err != nil {
-			return postgresFailure(err).wrap(err, st.writes)
+			return postgresFailure(err).wrap(because(ctx, err), st.writes)
 		}
 		return nil
 	})
@@ -184,9 +202,25 @@ func (p *postgres) rows(ctx context.Context, st *statement, args ...any) (rows [
 // others who guard the same grant share. What it returns is the newest row, or
 // an error where the snapshot of tx is older.
 func (p *postgres) guard(ctx context.Context, tx *sql.Tx, key string) (row, error) {
-	r, err := one(ctx, tx, p.guardQ, verdict.scan, []any{key})
-	if err != nil {
-		return row{}, postgresFailure(err).wrap(err, false)
+	found, err := many(ctx, tx, p.guardQ, verdict.scan, []any{key})
+	if err == nil && len(found) == 0 {
+		err = p.sees(ctx, tx)
 	}
-	return r, nil
+	if err != nil {
+		return row{}, postgresFailure(err).wrap(because(ctx, err), false)
+	}
+	return append(found, row{})[0], nil
+}
+
+// sees returns an error where tx may not see a row that is there: one that is
+// newer than its snapshot.
+func (p *postgres) sees(ctx context.Context, tx *sql.Tx) error {
+	var level string
+	if err := get(ctx, tx, `SELECT current_setting('transaction_isolation')`, &level); err != nil {
+		return err
+	}
+	if level != "read committed" && level != "read uncommitted" {
+		return fmt.Errorf("%w: no such record as of the snapshot of the transaction", ErrRetry)
+	}
+	return nil
 }

@@ -31,7 +31,8 @@ func (o Outcome) String() string {
 // Resolve says what became of the commit or delete that g was presented to and
 // that returned [fenced.ErrUncertain]; g is as it was presented, at the version
 // before. It goes by the grants that the record was written and held under, and
-// by the version, never by values. One round trip.
+// by the versions it had then, never by values: so of several writes presented at
+// one version of one grant it says whether any has landed. One round trip.
 //
 // As long as g is current, a write that has not landed may still be on its way,
 // and the answer is Unknown. To know, end the grant, by [Store.Release] or
@@ -60,28 +61,35 @@ func (s *Store) Resolve(ctx context.Context, g fenced.Grant) (Outcome, error) {
 }
 
 // resolve says what became of a write under g, which is not foreign. While a
-// grant is current nobody else writes, so a version that moved then was moved
-// under it.
+// grant is current nobody else writes, so every version that the record passed
+// then was passed under it, and no other.
 func (r row) resolve(g fenced.Grant) Outcome {
-	mine := r.writer == writer{g.Generation, g.Nonce()}
 	switch {
 	case r.holds(g):
-		if mine && r.Version > g.Version {
-			return Landed
-		}
-		return Unknown
+		return passed(r.claimedAt, r.Version, g.Version, Unknown)
 	case g.Generation+1 == r.Generation:
-		if r.endedVersion > g.Version {
-			return Landed
-		}
-		return NotLanded
+		return passed(r.endedClaimed, r.endedVersion, g.Version, NotLanded)
 	case r.Version <= g.Version:
 		return NotLanded
-	case mine:
+	case r.Version > g.Version+1:
+		return Unknown // whose step this was has been forgotten
+	case r.writer == writer{g.Generation, g.Nonce()}:
 		return Landed
-	case r.Version == g.Version+1:
-		return NotLanded // someone else made this one step
 	default:
-		return Unknown
+		return NotLanded // someone else made this one step
+	}
+}
+
+// passed says whether a grant that was issued at one version, and so far came to
+// another, has made the step from version: ahead is the answer where it has not
+// come so far.
+func passed(issued, came, version fenced.Version, ahead Outcome) Outcome {
+	switch {
+	case version < issued:
+		return NotLanded
+	case version < came:
+		return Landed
+	default:
+		return ahead
 	}
 }

@@ -14,14 +14,17 @@ import (
 type row struct {
 	fenced.Record
 	wrote        bool // the step did
+	lost         bool // or may have, at a try whose answer was lost
 	held         bool
 	exists       bool // also where the value was not asked for
 	nonce        uint64
-	now          time.Time // when the step looked, by the server's clock
-	ended        fenced.Ending
+	now          time.Time      // when the step looked, by the server's clock
+	claimedAt    fenced.Version // where the current grant was issued
+	ended        fenced.Ending  // of the grant before, as all of the next
 	endedAt      time.Time
 	endedNonce   uint64
-	endedVersion fenced.Version
+	endedClaimed fenced.Version // where it was issued
+	endedVersion fenced.Version // where it ended
 	writer       writer
 }
 
@@ -54,13 +57,14 @@ func scan(rows *sql.Rows) (row, error) {
 	var r row
 	var n stored
 	var now instant
-	var endedVersion, writerGeneration, writerNonce int64
-	if err := rows.Scan(&r.wrote, &r.Key, &r.Value, &r.exists, &n.version, &n.generation, &n.holder, &n.nonce, &n.expires, &now,
-		&n.ended, &n.endedAt, &n.endedNonce, &endedVersion, &writerGeneration, &writerNonce); err != nil {
+	var claimedAt, endedClaimed, endedVersion, writerGeneration, writerNonce int64
+	if err := rows.Scan(&r.wrote, &r.Key, &r.Value, &r.exists, &n.version, &n.generation, &n.holder, &n.nonce, &n.expires, &now, &claimedAt,
+		&n.ended, &n.endedAt, &n.endedNonce, &endedClaimed, &endedVersion, &writerGeneration, &writerNonce); err != nil {
 		return row{}, err
 	}
 	n.into(&r)
-	r.Key, r.now, r.endedVersion = unescape.Replace(r.Key), now.Time, fenced.Version(endedVersion)
+	r.Key, r.now, r.claimedAt = unescape.Replace(r.Key), now.Time, fenced.Version(claimedAt)
+	r.endedClaimed, r.endedVersion = fenced.Version(endedClaimed), fenced.Version(endedVersion)
 	r.writer = writer{fenced.Generation(writerGeneration), uint64(writerNonce)}
 	if r.exists && r.Value == nil {
 		r.Value = []byte{} // not every driver tells empty from null
@@ -176,6 +180,23 @@ func (r row) judgeWrite(g fenced.Grant) []error {
 	default:
 		return reasons
 	}
+}
+
+// judgeClaim says what speaks against a claim.
+func (r row) judgeClaim() []error {
+	if r.held && !r.lapsed() {
+		return held
+	}
+	return nil
+}
+
+// judgeReclaim says what speaks against a reclaim of the grant of generation
+// seen.
+func (r row) judgeReclaim(seen fenced.Generation) []error {
+	if r.held && r.Generation == seen {
+		return nil
+	}
+	return stale
 }
 
 // judgeSwap says what speaks against a write without a grant at version.

@@ -42,12 +42,14 @@ const postgresTable = `CREATE TABLE fenced_records (
 	holder            text,                          -- of the current grant; null, as the next two: nobody
 	nonce             bigint,                        -- that the current grant was issued under
 	expires           timestamptz,                   -- end of its lease
+	claimed_version   bigint NOT NULL DEFAULT 0,     -- the version of the record when it was issued
 	writer_generation bigint NOT NULL DEFAULT 0,     -- of the grant that wrote last; 0: a write without a grant, or none
 	writer_nonce      bigint NOT NULL DEFAULT 0,
 	ended             smallint NOT NULL DEFAULT 0,   -- how the grant before this generation ended: 1 released, 2 reclaimed, 3 taken over
 	ended_at          timestamptz,
 	ended_nonce       bigint NOT NULL DEFAULT 0,     -- that it was issued under
-	ended_version     bigint NOT NULL DEFAULT 0,     -- the version of the record then
+	ended_claimed     bigint NOT NULL DEFAULT 0,     -- the version of the record when it was issued
+	ended_version     bigint NOT NULL DEFAULT 0,     -- and when it ended
 	CHECK ((holder IS NULL) = (nonce IS NULL) AND (holder IS NULL) = (expires IS NULL))
 )`
 
@@ -59,12 +61,14 @@ const sqliteTable = `CREATE TABLE fenced_records (
 	holder            TEXT,                          -- of the current grant; null, as the next two: nobody
 	nonce             INTEGER,                       -- that the current grant was issued under
 	expires           INTEGER,                       -- end of its lease, in milliseconds since 1970
+	claimed_version   INTEGER NOT NULL DEFAULT 0,    -- the version of the record when it was issued
 	writer_generation INTEGER NOT NULL DEFAULT 0,    -- of the grant that wrote last; 0: a write without a grant, or none
 	writer_nonce      INTEGER NOT NULL DEFAULT 0,
 	ended             INTEGER NOT NULL DEFAULT 0,    -- how the grant before this generation ended: 1 released, 2 reclaimed, 3 taken over
 	ended_at          INTEGER,
 	ended_nonce       INTEGER NOT NULL DEFAULT 0,    -- that it was issued under
-	ended_version     INTEGER NOT NULL DEFAULT 0,    -- the version of the record then
+	ended_claimed     INTEGER NOT NULL DEFAULT 0,    -- the version of the record when it was issued
+	ended_version     INTEGER NOT NULL DEFAULT 0,    -- and when it ended
 	CHECK ((holder IS NULL) = (nonce IS NULL) AND (holder IS NULL) = (expires IS NULL))
 ) STRICT`
 
@@ -114,7 +118,7 @@ func (t tables) make(ctx context.Context, opts Options) error {
 	return nil
 }
 
-const names = `key, value, version, generation, holder, nonce, expires, writer_generation, writer_nonce, ended, ended_at, ended_nonce, ended_version`
+const names = `key, value, version, generation, holder, nonce, expires, claimed_version, writer_generation, writer_nonce, ended, ended_at, ended_nonce, ended_claimed, ended_version`
 
 // get reads the one row of a query.
 func get(ctx context.Context, q querier, query string, into ...any) error {

@@ -22,7 +22,7 @@ type sqlite struct {
 func newSQLite(db *sql.DB) (*sqlite, statements) {
 	l := &sqlite{
 		db:      db,
-		dueQ:    toSQLite.Replace(`SELECT false, ` + whole.list + dueSQL),
+		dueQ:    toSQLite.Replace(`SELECT false, ` + upTo(`(`+dueSQL+`) AS sized`, `expires`)),
 		reclaim: toSQLite.Replace(`UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE ` + current),
 	}
 	return l, compile(toSQLite.Replace, l.writing)
@@ -133,7 +133,7 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 
 func (l *sqlite) sweep(ctx context.Context, limit int) (due []row, err error) {
 	err = l.transact(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		if due, err = many(ctx, conn, l.dueQ, whole.scan, []any{limit}); err != nil {
+		if due, err = many(ctx, conn, l.dueQ, whole.scan, []any{limit, pageBytes}); err != nil {
 			return err
 		}
 		for _, r := range due {

@@ -10,6 +10,7 @@ type statement struct {
 	scan   func(*sql.Rows) (row, error)
 	brief  bool // where it wrote, nobody asks for the columns
 	writes bool
+	once   bool // writes again where it has written
 }
 
 // statements are those of one dialect.
@@ -33,12 +34,12 @@ type columns struct {
 // that is the path that has to be short.
 var (
 	whole   = columns{`key, value, ` + rest, scan, false}
-	numbers = columns{`key, NULL::bytea, ` + rest, scan, false}
+	numbers = columns{`key, NULL::bytea AS value, ` + rest, scan, false}
 	verdict = columns{`version, generation, holder, nonce, expires, ended, ended_at, ended_nonce`, scanVerdict, true}
 )
 
-const rest = `value IS NOT NULL, version, generation, holder, nonce, expires, statement_timestamp(),
-	ended, ended_at, ended_nonce, ended_version, writer_generation, writer_nonce`
+const rest = `value IS NOT NULL AS present, version, generation, holder, nonce, expires, statement_timestamp() AS now, claimed_version,
+	ended, ended_at, ended_nonce, ended_claimed, ended_version, writer_generation, writer_nonce`
 
 // current is the one question that every call under a grant asks.
 const current = `key = $1 AND generation = $2 AND nonce = $3 AND holder IS NOT NULL`
@@ -48,7 +49,7 @@ const current = `key = $1 AND generation = $2 AND nonce = $3 AND holder IS NOT N
 // numbered as fenced.Ending is.
 const (
 	free      = `holder = NULL, nonce = NULL, expires = NULL, `
-	endedBy   = `generation = generation + 1, ended_at = statement_timestamp(), ended_nonce = nonce, ended_version = version, ended = `
+	endedBy   = `generation = generation + 1, ended_at = statement_timestamp(), ended_nonce = nonce, ended_claimed = claimed_version, ended_version = version, ended = `
 	released  = `1`
 	reclaimed = `2`
 	takenOver = `3`
@@ -62,17 +63,18 @@ const (
 	claimSQL = `INSERT INTO fenced_records AS r (key, holder, nonce, expires)
 SELECT $1::text, $2::text, $3::bigint, ` + lease + `
 WHERE NOT EXISTS (SELECT 1 FROM fenced_records WHERE key = $1 AND holder IS NOT NULL AND expires > statement_timestamp())
-ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, nonce = excluded.nonce, expires = excluded.expires,
+ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, nonce = excluded.nonce, expires = excluded.expires, claimed_version = r.version,
 	generation = CASE WHEN r.holder IS NULL THEN r.generation ELSE r.generation + 1 END,
 	ended_at = CASE WHEN r.holder IS NULL THEN r.ended_at ELSE statement_timestamp() END,
 	ended_nonce = CASE WHEN r.holder IS NULL THEN r.ended_nonce ELSE r.nonce END,
+	ended_claimed = CASE WHEN r.holder IS NULL THEN r.ended_claimed ELSE r.claimed_version END,
 	ended_version = CASE WHEN r.holder IS NULL THEN r.ended_version ELSE r.version END,
 	ended = CASE WHEN r.holder IS NULL THEN r.ended ELSE ` + takenOver + ` END
 WHERE r.holder IS NULL OR r.expires <= statement_timestamp()`
 
 	renewSQL    = `UPDATE fenced_records SET expires = ` + lease + ` WHERE ` + current
 	releaseSQL  = `UPDATE fenced_records SET ` + free + endedBy + released + ` WHERE ` + current
-	handOverSQL = `UPDATE fenced_records SET holder = $5::text, nonce = $6::bigint, expires = ` + lease + `, ` + endedBy + released + ` WHERE ` + current
+	handOverSQL = `UPDATE fenced_records SET holder = $5::text, nonce = $6::bigint, expires = ` + lease + `, claimed_version = version, ` + endedBy + released + ` WHERE ` + current
 	reclaimSQL  = `UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE key = $1 AND generation = $2 AND holder IS NOT NULL`
 
 	byGrant   = `version = version + 1, writer_generation = generation, writer_nonce = nonce WHERE ` + current + ` AND version = $4`
@@ -88,16 +90,24 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value, ` + byNobody + `r.value 
 	burySQL = `INSERT INTO fenced_records AS r (key, version) VALUES ($1, 1)
 ON CONFLICT (key) DO UPDATE SET ` + byNobody + `r.value IS NULL`
 
-	dueSQL  = ` FROM fenced_records WHERE holder IS NOT NULL AND expires <= statement_timestamp() ORDER BY expires LIMIT $1`
-	pageSQL = ` FROM fenced_records WHERE key > $1 AND value IS NOT NULL ORDER BY key LIMIT $2`
+	dueSQL  = sized + `holder IS NOT NULL AND expires <= statement_timestamp() ORDER BY expires LIMIT $1`
+	pageSQL = sized + `key > $1 AND value IS NOT NULL ORDER BY key LIMIT $3`
+	sized   = `SELECT *, coalesce(octet_length(value), 0) AS size FROM fenced_records WHERE `
 )
+
+// upTo returns the whole rows of a sized list, in order, until those before have
+// the bytes of values that $2 says. The values of others are not read.
+func upTo(list, order string) string {
+	return whole.list + ` FROM (SELECT *, sum(size) OVER (ORDER BY ` + order + ` ROWS UNBOUNDED PRECEDING) - size AS before FROM ` + list + `) AS summed
+WHERE before < $2 ORDER BY ` + order
+}
 
 // compile returns the statements that writing, of the dialect, makes.
 func compile(translate func(string) string, writing func(write string, c columns) statement) statements {
 	looking := func(c columns) statement {
 		return statement{text: translate(lookSQL(c)), scan: c.scan}
 	}
-	return statements{
+	st := statements{
 		read:     looking(whole),
 		look:     looking(numbers),
 		claim:    writing(claimSQL, whole),
@@ -111,8 +121,10 @@ func compile(translate func(string) string, writing func(write string, c columns
 		remove:   writing(removeSQL, numbers),
 		create:   writing(createSQL, numbers),
 		bury:     writing(burySQL, numbers),
-		page:     statement{text: translate(`SELECT false, ` + whole.list + pageSQL), scan: whole.scan},
+		page:     statement{text: translate(`SELECT false, ` + upTo(`(`+pageSQL+`) AS sized`, `key`)), scan: whole.scan},
 	}
+	st.bury.once = true // else it would move the version again
+	return st
 }
 
 func lookSQL(c columns) string {

@@ -25,6 +25,9 @@ const (
 	nothing  = iota
 	requests // the database never hears of them
 	replies  // the database does as it was told
+	// The same once, by a driver that takes either for a connection that was dead.
+	deadRequest
+	deadReply
 )
 
 // tapped returns a tap of a fresh database, and the database behind it.
@@ -45,14 +48,23 @@ func (p *tap) pass(query string, f func() error) error {
 	if strings.HasPrefix(query, "BEGIN") || strings.HasPrefix(query, "ROLLBACK") || strings.Contains(query, "?") {
 		lose = nothing
 	}
-	if lose == requests {
+	if lose == deadRequest || lose == deadReply {
+		p.lose.CompareAndSwap(lose, nothing)
+	}
+	switch lose {
+	case requests:
 		return io.ErrUnexpectedEOF
+	case deadRequest:
+		return driver.ErrBadConn
 	}
 	if err := f(); err != nil {
 		return err
 	}
-	if lose == replies {
+	switch lose {
+	case replies:
 		return io.ErrUnexpectedEOF
+	case deadReply:
+		return driver.ErrBadConn
 	}
 	return nil
 }

@@ -154,6 +154,37 @@ func TestResolve(t *testing.T) {
 	})
 }
 
+// TestResolveAtOtherVersions asks after writes that were presented at versions
+// that the record had before the claim, and at none that it has had.
+func TestResolveAtOtherVersions(t *testing.T) {
+	onEach(t, func(t *testing.T, d database) {
+		s, _ := d.store(t, fencedsql.Options{})
+		r, err := s.CompareAndSwap(t.Context(), "k", 0, nil)
+		require.NoError(t, err)
+		for range 4 {
+			r, err = s.CompareAndSwap(t.Context(), "k", r.Version, nil)
+			require.NoError(t, err)
+		}
+		g, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, fenced.Version(5), g.Version)
+		now := g
+		for range 2 {
+			now, err = s.Commit(t.Context(), now, nil)
+			require.NoError(t, err)
+		}
+		const u, y, n = fencedsql.Unknown, fencedsql.Landed, fencedsql.NotLanded
+		resolve := func(want map[fenced.Version]fencedsql.Outcome) {
+			for g.Version = range want {
+				d.resolves(t, s, g, want[g.Version])
+			}
+		}
+		resolve(map[fenced.Version]fencedsql.Outcome{4: n, 5: y, 6: y, 7: u, 8: u})
+		require.NoError(t, s.Release(t.Context(), g))
+		resolve(map[fenced.Version]fencedsql.Outcome{4: n, 5: y, 6: y, 7: n, 8: n})
+	})
+}
+
 func TestResolveForeign(t *testing.T) {
 	onEach(t, func(t *testing.T, d database) {
 		s, _ := d.store(t, fencedsql.Options{})

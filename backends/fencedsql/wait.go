@@ -54,7 +54,7 @@ func (s *Store) wait(ctx context.Context, key string, w *waiter) error {
 		switch {
 		case err == nil && reasons == nil:
 			return nil
-		case err != nil && !errors.Is(err, ErrRetry):
+		case err != nil && (!errors.Is(err, ErrRetry) || errors.Is(err, fenced.ErrUncertain)):
 			return err
 		}
 		wait := backoff(try+3, s.opts.Poll)

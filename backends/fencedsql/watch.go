@@ -57,8 +57,7 @@ func (s *Store) attach(ctx context.Context, w *watcher) error {
 	if reasons := r.judge(w.g); reasons != nil {
 		return r.conflict("context", w.g.Record, reasons)
 	}
-	s.leases.seen(w.g, r, sent)
-	s.leases.watch(w)
+	s.leases.adopt(w, r, sent)
 	return nil
 }
 
@@ -159,6 +158,19 @@ func (l *leases) set(g fenced.Grant, until time.Time) {
 func (l *leases) seen(g fenced.Grant, r row, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.see(g, r, sent)
+}
+
+// adopt is seen of the grant of w, and watch, in one step: a grant that ends in
+// between would be no longer known.
+func (l *leases) adopt(w *watcher, r row, sent time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.see(w.g, r, sent)
+	l.m[w.g.Nonce()].add(w)
+}
+
+func (l *leases) see(g fenced.Grant, r row, sent time.Time) {
 	if t := l.m[g.Nonce()]; t != nil && t.expires.Equal(r.Expires) {
 		return
 	}
@@ -208,11 +220,15 @@ func (l *leases) watch(w *watcher) bool {
 	if t == nil || t.key != w.g.Key || t.generation != w.g.Generation {
 		return false
 	}
+	t.add(w)
+	return true
+}
+
+func (t *tenure) add(w *watcher) {
 	if t.watchers == nil {
 		t.watchers = make(map[*watcher]struct{})
 	}
 	t.watchers[w] = struct{}{}
-	return true
 }
 
 func (l *leases) unwatch(w *watcher) {

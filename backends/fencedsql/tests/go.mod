@@ -8,6 +8,7 @@ require (
 	github.com/fencedgo/fenced/backends/fencedsql v0.0.0
 	github.com/fencedgo/fenced/tests v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgx/v5 v5.13.0
+	github.com/lib/pq v1.12.3
 	github.com/stretchr/testify v1.12.1
 	modernc.org/sqlite v1.59.0
 )

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "github.com/lib/pq" // the driver "postgres"
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -32,6 +33,9 @@ type Kind struct {
 var (
 	SQLite     = Kind{fencedsql.SQLite, "sqlite"}
 	PostgreSQL = Kind{fencedsql.PostgreSQL, "pgx"}
+	// PQ is PostgreSQL by a driver that takes a lost reply for a connection that
+	// was dead, and so asks for the statement to be sent again.
+	PQ = Kind{fencedsql.PostgreSQL, "postgres"}
 )
 
 // Each runs f as a subtest for each kind.

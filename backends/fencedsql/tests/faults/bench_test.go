@@ -40,6 +40,7 @@ type bench struct {
 	db    *sql.DB
 	s     *fencedsql.Store
 	proxy *proxy.Proxy
+	kind  database.Kind // of the victims
 }
 
 func newBench(t *testing.T) *bench {
@@ -51,7 +52,7 @@ func newBenchIn(t *testing.T, dsn string) *bench {
 	t.Helper()
 	db := database.PostgreSQL.Open(t, dsn)
 	s := database.PostgreSQL.Store(t, db, fencedsql.Options{Poll: 10 * time.Millisecond})
-	return &bench{t: t, db: db, s: s, proxy: proxy.New(t, dsn)}
+	return &bench{t: t, db: db, s: s, proxy: proxy.New(t, dsn), kind: database.PostgreSQL}
 }
 
 func (b *bench) truth(key string) (v truth) {
@@ -83,8 +84,8 @@ var victims atomic.Int64
 func (b *bench) victim() *victim {
 	b.t.Helper()
 	v := &victim{b: b, name: fmt.Sprintf("victim_%d_%d", os.Getpid(), victims.Add(1))}
-	v.pool = database.PostgreSQL.Open(b.t, database.With(b.proxy.DSN, "application_name", v.name))
-	v.s = database.PostgreSQL.Store(b.t, v.pool, fencedsql.Options{Timeout: time.Second})
+	v.pool = b.kind.Open(b.t, database.With(b.proxy.DSN, "application_name", v.name))
+	v.s = b.kind.Store(b.t, v.pool, fencedsql.Options{Timeout: time.Second})
 	return v
 }
 
