@@ -32,7 +32,7 @@ func TestSentAgain(t *testing.T) {
 		{name: "claim", free: true, call: func(ctx context.Context, s *fencedsql.Store, _ fenced.Grant) error {
 			g, err := s.TryAcquire(ctx, "k", "B", time.Hour)
 			if err == nil {
-				g, err = s.Renew(ctx, g, time.Hour) // it is a grant indeed
+				_, err = s.Renew(ctx, g, time.Hour) // it is a grant indeed
 			}
 			return err
 		}},

@@ -3,6 +3,7 @@ package fencedsql_test
 import (
 	"database/sql"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,17 @@ func TestOpenWrongDialect(t *testing.T) {
 		db, _ := postgres.open(t)
 		sqlite.refuses(t, db, fencedsql.Options{}, fencedsql.ErrDialect)
 	})
+}
+
+// TestOpenLost loses the connection before the database has said what it is.
+func TestOpenLost(t *testing.T) {
+	p, db := postgres.tapped(t)
+	p.lose.Store(replies)
+	postgres.refuses(t, db, fencedsql.Options{}, io.ErrUnexpectedEOF)
+	_, err := fencedsql.Open(t.Context(), db, fencedsql.PostgreSQL, fencedsql.Options{})
+	require.NotErrorIs(t, err, fencedsql.ErrDialect)
+	p.lose.Store(nothing)
+	postgres.storeIn(t, db, fencedsql.Options{})
 }
 
 // TestOpenSchema meets no tables, those made by hand, newer ones, others' and

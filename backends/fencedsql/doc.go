@@ -27,7 +27,7 @@
 //     claimed.
 //   - The marks of grants older than the last one ended are not kept. A grant of
 //     such a generation is refused as stale, be it foreign.
-//   - A call whose reply was lost returns [fenced.ErrUncertain]. [Store.Resolve]
-//     settles what became of a commit.
+//   - A call whose reply was lost returns [fenced.ErrUncertain], whatever else
+//     the error matches. [Store.Resolve] settles what became of a commit.
 //   - There are no events, no report-only mode and no Stats.
 package fencedsql

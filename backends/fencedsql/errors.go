@@ -48,6 +48,10 @@ var (
 	ErrTooLarge = fmt.Errorf("%w: value too large", fenced.ErrInvalid)
 )
 
+// errAnew is an ErrRetry that another try at once may well get past, unlike that
+// of a time-out.
+var errAnew = fmt.Errorf("%w: in conflict with others at work", ErrRetry)
+
 // failure is what a driver's error amounts to.
 type failure struct {
 	sentinel error // nil: none of this package's
@@ -99,7 +103,7 @@ func postgresFailure(err error) failure {
 	default:
 		switch {
 		case strings.HasPrefix(state, "40"): // serialization, deadlock
-			return failure{ErrRetry, true}
+			return failure{errAnew, true}
 		case slices.ContainsFunc(ends, func(class string) bool { return strings.HasPrefix(state, class) }):
 			return failure{}
 		}

@@ -22,9 +22,13 @@ import (
 //
 // In PostgreSQL it is one round trip, and shares the record's row
 // (SELECT … FOR SHARE) with other guards of the same grant. Whoever would end
-// the grant, or write to the record, waits until tx ends, so keep tx short, and
-// see [Options].GuardIdle. At REPEATABLE READ and SERIALIZABLE a grant that
-// changed since the snapshot of tx was taken is [ErrRetry].
+// the grant, or write to the record, waits until tx ends, and behind guards that
+// overlap until there is none: keep tx short, and see [Options].GuardIdle. At
+// REPEATABLE READ and SERIALIZABLE a grant that changed since the snapshot of tx
+// was taken is [ErrRetry].
+//
+// A return to a savepoint from before Guard undoes it, in PostgreSQL its lock
+// too: guard again. A guard from before the savepoint stands.
 //
 // In SQLite it makes tx the one writer. A deferred transaction that has read
 // before, and since when another has written, cannot become it, and gets

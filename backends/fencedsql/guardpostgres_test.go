@@ -332,18 +332,32 @@ func TestGuardIdleLimit(t *testing.T) {
 		_, err := tx.ExecContext(t.Context(), `SET SESSION idle_in_transaction_session_timeout = '`+test.session+`'`)
 		require.NoError(t, err)
 		require.NoError(t, guarded(r, tx))
+		const show = `SHOW idle_in_transaction_session_timeout`
 		var limit string
-		show := func(q interface {
-			QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-		}) string {
-			require.NoError(t, q.QueryRowContext(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&limit))
-			return limit
-		}
-		require.Equal(t, test.want, show(tx), "%+v", test)
+		require.NoError(t, tx.QueryRowContext(t.Context(), show).Scan(&limit))
+		require.Equal(t, test.want, limit, "%+v", test)
 		require.NoError(t, tx.Commit())
-		r.db.SetMaxOpenConns(1)
-		require.Equal(t, test.session, show(r.db), "%+v: after the transaction", test)
+		r.db.SetMaxOpenConns(1) // the connection of tx
+		require.NoError(t, r.db.QueryRowContext(t.Context(), show).Scan(&limit))
+		require.Equal(t, test.session, limit, "%+v: after the transaction", test)
 	}
+}
+
+// TestLockTimeout has the session of a supervisor say how long it waits for a
+// guard.
+func TestLockTimeout(t *testing.T) {
+	r := newRace(t, postgres, fencedsql.Options{})
+	tx := r.begin(sql.LevelDefault)
+	require.NoError(t, guarded(r, tx))
+	p := &tap{driver: r.db.Driver(), dsn: r.dsn + "&lock_timeout=50"}
+	db := sql.OpenDB(p)
+	t.Cleanup(func() { _ = db.Close() })
+	s := postgres.storeIn(t, db, fencedsql.Options{})
+	before := p.sent.Load()
+	_, err := s.Reclaim(t.Context(), invoice, r.a.Generation)
+	require.ErrorIs(t, err, fencedsql.ErrRetry)
+	require.NotErrorIs(t, err, fenced.ErrUncertain)
+	require.EqualValues(t, 1, p.sent.Load()-before)
 }
 
 // TestGuardHoldsUpReclaim names what a supervisor meets: not a refusal.

@@ -90,7 +90,7 @@ func again(ctx context.Context, once bool, f func() error) (lost bool, err error
 	for try := 1; ; try++ {
 		err := f()
 		died := errors.Is(err, driver.ErrBadConn)
-		if retry := errors.Is(err, ErrRetry) || died && !once; !retry || try == tries || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
+		if retry := errors.Is(err, errAnew) || died && !once; !retry || try == tries || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
 			if lost {
 				err = inDoubt(err)
 			}
@@ -117,7 +117,7 @@ func (p *postgres) try(ctx context.Context, st *statement, late func(row), args 
 	}
 	run := func(ctx context.Context) (row, error) {
 		defer conn.Close()
-		r, err := one(ctx, conn, st.text, st.scan, args)
+		r, err := direct(ctx, conn, st.text, st.scan, args)
 		if err != nil {
 			err = postgresFailure(err).wrap(because(ctx, err), st.writes)
 		}

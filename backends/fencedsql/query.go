@@ -12,8 +12,13 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// scanner is a row of a result.
+type scanner interface {
+	Scan(dest ...any) error
+}
+
 // one returns the row that a statement yields, the zero row for none.
-func one(ctx context.Context, q querier, text string, scan func(*sql.Rows) (row, error), args []any) (row, error) {
+func one(ctx context.Context, q querier, text string, scan func(scanner) (row, error), args []any) (row, error) {
 	rows, err := many(ctx, q, text, scan, args)
 	if err != nil || len(rows) == 0 {
 		return row{}, err
@@ -23,7 +28,7 @@ func one(ctx context.Context, q querier, text string, scan func(*sql.Rows) (row,
 
 // many returns the rows that a statement yields. What it has written can be
 // undone after its last row, so no error is let pass.
-func many(ctx context.Context, q querier, text string, scan func(*sql.Rows) (row, error), args []any) (all []row, err error) {
+func many(ctx context.Context, q querier, text string, scan func(scanner) (row, error), args []any) (all []row, err error) {
 	rows, err := q.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package fencedsql_test
 
 import (
+	"bytes"
 	"database/sql"
+	"fmt"
 	"testing"
 	"time"
 
@@ -130,5 +132,47 @@ func TestSweepPages(t *testing.T) {
 			}
 		}
 		require.Empty(t, keys)
+	})
+}
+
+// TestPagesOfLargeValues reads no more than a megabyte of values, and one more,
+// at a time.
+func TestPagesOfLargeValues(t *testing.T) {
+	onEach(t, func(t *testing.T, d database) {
+		p, db := d.tapped(t)
+		s := d.storeIn(t, db, fencedsql.Options{})
+		const records = 5
+		value := bytes.Repeat([]byte("0123456789abcdef"), 600<<10/16)
+		for i := range records {
+			_, err := s.CompareAndSwap(t.Context(), fmt.Sprint(i), 0, value)
+			require.NoError(t, err)
+			_, err = s.TryAcquire(t.Context(), fmt.Sprint(i), "A", time.Millisecond)
+			require.NoError(t, err)
+		}
+		before, listed := p.sent.Load(), 0
+		for r, err := range s.Records(t.Context()) {
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(listed), r.Key)
+			require.True(t, bytes.Equal(value, r.Value))
+			listed++
+		}
+		require.Equal(t, records, listed)
+		require.EqualValues(t, 3, p.sent.Load()-before)
+
+		var ended []fenced.Grant
+		require.Eventually(t, func() bool { // the last may not have lapsed yet
+			before = p.sent.Load()
+			some, err := s.ReclaimExpired(t.Context(), 0)
+			require.NoError(t, err)
+			if len(some) == records && d.dialect == fencedsql.PostgreSQL {
+				require.EqualValues(t, 3, p.sent.Load()-before)
+			}
+			ended = append(ended, some...)
+			return len(ended) == records
+		}, 10*time.Second, time.Millisecond)
+		for i, g := range ended {
+			require.Equal(t, fmt.Sprint(i), g.Key)
+			require.True(t, bytes.Equal(value, g.Value))
+		}
 	})
 }

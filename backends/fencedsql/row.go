@@ -53,12 +53,12 @@ func (i *instant) Scan(v any) error {
 }
 
 // scan reads a row of all columns.
-func scan(rows *sql.Rows) (row, error) {
+func scan(cells scanner) (row, error) {
 	var r row
 	var n stored
 	var now instant
 	var claimedAt, endedClaimed, endedVersion, writerGeneration, writerNonce int64
-	if err := rows.Scan(&r.wrote, &r.Key, &r.Value, &r.exists, &n.version, &n.generation, &n.holder, &n.nonce, &n.expires, &now, &claimedAt,
+	if err := cells.Scan(&r.wrote, &r.Key, &r.Value, &r.exists, &n.version, &n.generation, &n.holder, &n.nonce, &n.expires, &now, &claimedAt,
 		&n.ended, &n.endedAt, &n.endedNonce, &endedClaimed, &endedVersion, &writerGeneration, &writerNonce); err != nil {
 		return row{}, err
 	}
@@ -73,10 +73,10 @@ func scan(rows *sql.Rows) (row, error) {
 }
 
 // scanVerdict reads a row of what a write under a grant is judged by.
-func scanVerdict(rows *sql.Rows) (row, error) {
+func scanVerdict(cells scanner) (row, error) {
 	var r row
 	var n stored
-	if err := rows.Scan(&r.wrote, &n.version, &n.generation, &n.holder, &n.nonce, &n.expires, &n.ended, &n.endedAt, &n.endedNonce); err != nil {
+	if err := cells.Scan(&r.wrote, &n.version, &n.generation, &n.holder, &n.nonce, &n.expires, &n.ended, &n.endedAt, &n.endedNonce); err != nil {
 		return row{}, err
 	}
 	n.into(&r)

@@ -1,13 +1,11 @@
 package fencedsql
 
-import "database/sql"
-
 // statement is one atomic step on the record whose key is $1: a write and a look
 // at the record, as the write left it or to say why it found nothing to change.
 type statement struct {
 	text   string // PostgreSQL: yields whether it wrote, and the columns
 	look   string // SQLite: yields them, in the same transaction
-	scan   func(*sql.Rows) (row, error)
+	scan   func(scanner) (row, error)
 	brief  bool // where it wrote, nobody asks for the columns
 	writes bool
 	once   bool // writes again where it has written
@@ -26,7 +24,7 @@ type statements struct {
 // columns are what a statement yields of a record, and how it is read.
 type columns struct {
 	list  string
-	scan  func(*sql.Rows) (row, error)
+	scan  func(scanner) (row, error)
 	brief bool
 }
 

@@ -85,6 +85,7 @@ type tapConn struct {
 }
 
 func (c *tapConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
+	empty(args)
 	err = c.tap.pass(query, func() error {
 		rows, err = c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 		return err
@@ -100,6 +101,7 @@ func (c *tapConn) QueryContext(ctx context.Context, query string, args []driver.
 }
 
 func (c *tapConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (r driver.Result, err error) {
+	empty(args)
 	err = c.tap.pass(query, func() error {
 		r, err = c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
 		return err
@@ -112,10 +114,16 @@ func (c *tapConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx
 	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, opts)
 }
 
-func (c *tapConn) CheckNamedValue(v *driver.NamedValue) error {
-	if b, ok := v.Value.([]byte); ok && len(b) == 0 {
-		v.Value = nil
+// empty makes nil of empty values.
+func empty(args []driver.NamedValue) {
+	for i := range args {
+		if b, ok := args[i].Value.([]byte); ok && len(b) == 0 {
+			args[i].Value = nil
+		}
 	}
+}
+
+func (c *tapConn) CheckNamedValue(v *driver.NamedValue) error {
 	if checker, ok := c.Conn.(driver.NamedValueChecker); ok {
 		return checker.CheckNamedValue(v)
 	}
