@@ -84,6 +84,10 @@ ci-random: ## Random histories from a fresh seed, printed, and a short fuzz. SEE
 mutants: ## Break the library on purpose, and want a named test to fail each time. ONLY=REGEXP.
 	@go run ./internal/mutants -only '$(ONLY)'
 
+.PHONY: mutants-sql
+mutants-sql: ## The same for the SQL stores, on the PostgreSQL that FENCEDSQL_POSTGRES names. ONLY=REGEXP.
+	@go run ./internal/mutants -list backends/fencedsql/tests/mutants.txt -only '$(ONLY)'
+
 .PHONY: tla
 tla: ## Check the specification, its mutants, and traces of the code against it.
 	@tla/run quick
