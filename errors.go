@@ -77,7 +77,7 @@ func (e Ending) String() string {
 // [ErrVersionConflict] and [ErrStaleReadGeneration]: told only the first, a
 // zombie would re-read and try again under a grant that is dead.
 type ConflictError struct {
-	Op        string    // the call: "commit", "delete", "renew", "release", "reclaim", "acquire", "compare-and-swap", "compare-and-delete", "context"
+	Op        string    // the call: "commit", "delete", "renew", "release", "reclaim", "acquire", "compare-and-swap", "compare-and-delete", "context"; other stores have more
 	Key       string    // the record
 	Presented Record    // what the caller came with, without value
 	Current   Record    // the record as it stands, without value

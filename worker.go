@@ -58,8 +58,9 @@ type Work func(ctx context.Context, g Grant) (value []byte, err error)
 // passed since the last successful renewal was sent; a renewal that fails
 // otherwise is tried again. What work returns is committed all the same: the
 // fence, not the worker's clock, decides. A refused commit goes to Refused and
-// is not tried again; of one that failed otherwise the outcome may be open, and
-// the result is only work's to keep.
+// is not tried again. Where the outcome of a commit is open, [ErrUncertain], the
+// grant comes with the error, as it was presented, for the store to be asked; the
+// result is only work's to keep.
 //
 // The grant is released, and the renewer has stopped, before Do returns, also
 // where work fails, panics or calls runtime.Goexit, and where ctx has ended:
@@ -183,6 +184,9 @@ func (w *Worker) commit(ctx context.Context, g Grant, value []byte) (Grant, erro
 	var refused *ConflictError
 	if w.Refused != nil && errors.As(err, &refused) {
 		w.Refused(ctx, Refusal{Grant: g, Value: value, Err: err, At: time.Now()})
+	}
+	if errors.Is(err, ErrUncertain) {
+		return g, err
 	}
 	return Grant{}, err
 }

@@ -298,6 +298,30 @@ func TestTransientErrorOfARenewalIsNoLoss(t *testing.T) {
 	})
 }
 
+// A commit whose outcome is open comes back with the grant to ask about it, and
+// is no refusal. Other failures come with none.
+func TestUncertainCommit(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fenced.Store) {
+		for _, failure := range []error{fmt.Errorf("%w: connection reset", fenced.ErrUncertain), errors.New("disk full")} {
+			b := plain{Backend: s, commit: func(context.Context, fenced.Grant, []byte) (fenced.Grant, error) {
+				return fenced.Grant{}, failure
+			}}
+			w := worker(b, "w")
+			w.Refused = func(context.Context, fenced.Refusal) { t.Error("nothing refused it") }
+			var presented fenced.Grant
+			g, err := w.Do(bg, "k", func(_ context.Context, g fenced.Grant) ([]byte, error) {
+				if errors.Is(failure, fenced.ErrUncertain) {
+					presented = g
+				}
+				return []byte("v"), nil
+			})
+			require.ErrorIs(t, err, failure)
+			require.Equal(t, presented, g)
+			require.Empty(t, read(t, s, "k").Holder, "released all the same")
+		}
+	})
+}
+
 // Do never retries a refused commit, and hands the result to Refused with the
 // caller's context.
 func TestRefused(t *testing.T) {

@@ -1,6 +1,7 @@
 package fencedsql_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"io"
@@ -244,36 +245,73 @@ func TestReadOnly(t *testing.T) {
 		require.ErrorIs(t, err, fencedsql.ErrReadOnly)
 		require.NotErrorIs(t, err, fenced.ErrUncertain)
 	})
-	t.Run("PostgreSQL, without privileges", func(t *testing.T) {
-		_, db := postgres.store(t, fencedsql.Options{})
-		role := fmt.Sprintf("fenced_reader_%d_%d", os.Getpid(), schemas.Add(1))
-		conn, err := db.Conn(t.Context())
-		require.NoError(t, err)
-		defer conn.Close()
-		db.SetMaxOpenConns(1)
-		for _, statement := range []string{
-			`CREATE ROLE ` + role,
-			`GRANT USAGE ON SCHEMA ` + schemaOf(t, conn) + ` TO ` + role,
-			`GRANT SELECT ON fenced_records, fenced_schema TO ` + role,
-			`SET ROLE ` + role,
-		} {
-			_, err := conn.ExecContext(t.Context(), statement)
-			require.NoError(t, err)
-		}
-		require.NoError(t, conn.Close())
-		postgres.refuses(t, db, fencedsql.Options{}, fencedsql.ErrReadOnly)
-		for _, statement := range []string{`RESET ROLE`, `DROP OWNED BY ` + role, `DROP ROLE ` + role} {
-			_, err := db.ExecContext(t.Context(), statement)
-			require.NoError(t, err)
-		}
-	})
 }
 
-func schemaOf(t *testing.T, conn *sql.Conn) string {
-	t.Helper()
+// TestPrivileges grants a role one thing after the other: before the last, Open
+// says what is missing, and changes nothing.
+func TestPrivileges(t *testing.T) {
+	_, db := postgres.store(t, fencedsql.Options{})
+	role := fmt.Sprintf("fenced_role_%d_%d", os.Getpid(), schemas.Add(1))
+	db.SetMaxOpenConns(1)
+	exec := func(statement string) {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
 	var schema string
-	require.NoError(t, conn.QueryRowContext(t.Context(), `SELECT current_schema()`).Scan(&schema))
-	return schema
+	require.NoError(t, db.QueryRowContext(t.Context(), `SELECT current_schema()`).Scan(&schema))
+	exec(`CREATE ROLE ` + role)
+	for _, step := range []struct {
+		grant string
+		want  error
+	}{
+		{`SELECT ON fenced_schema`, fencedsql.ErrNoSchema}, // which cannot be looked into
+		{`USAGE ON SCHEMA ` + schema, fencedsql.ErrPermission},
+		{`SELECT ON fenced_records`, fencedsql.ErrPermission},
+		{`INSERT, UPDATE ON fenced_records`, nil},
+	} {
+		exec(`GRANT ` + step.grant + ` TO ` + role)
+		exec(`SET ROLE ` + role)
+		s, err := fencedsql.Open(t.Context(), db, fencedsql.PostgreSQL, fencedsql.Options{NoCreate: true})
+		require.ErrorIs(t, err, step.want, step.grant)
+		if step.want == nil {
+			g, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
+			require.NoError(t, err)
+			tx, err := db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			require.NoError(t, s.Guard(t.Context(), tx, g))
+			require.NoError(t, tx.Commit())
+			exec(`RESET ROLE`)
+			exec(`REVOKE UPDATE ON fenced_records FROM ` + role)
+			exec(`SET ROLE ` + role)
+			_, err = s.Commit(t.Context(), g, nil)
+			require.ErrorIs(t, err, fencedsql.ErrPermission)
+			require.NotErrorIs(t, err, fenced.ErrUncertain)
+		}
+		exec(`RESET ROLE`)
+	}
+	exec(`DROP OWNED BY ` + role)
+	exec(`DROP ROLE ` + role)
+}
+
+// TestSQLiteBusyTimeout has SQLite itself wait for the lock, as its busy_timeout
+// says, until the context ends.
+func TestSQLiteBusyTimeout(t *testing.T) {
+	db, dsn := sqlite.open(t)
+	s := sqlite.storeIn(t, openDB(t, "sqlite", dsn+"&_pragma=busy_timeout(60000)"), fencedsql.Options{})
+	g, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
+	require.NoError(t, err)
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, s.Guard(t.Context(), tx, g))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = s.Commit(ctx, g, nil)
+	require.ErrorIs(t, err, fencedsql.ErrRetry)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, fenced.ErrUncertain)
+	require.NoError(t, tx.Rollback())
+	_, err = s.Commit(t.Context(), g, nil)
+	require.NoError(t, err)
 }
 
 // TestFull fills the database up to a limit of pages.

@@ -23,8 +23,13 @@ func (p *postgres) check(ctx context.Context, opts Options) error {
 		return err
 	}
 	// Not to_regclass, which may go by a cache that is behind the snapshot.
-	t := tables{conn, PostgreSQL, `SELECT count(*) > 0 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-		WHERE relname = 'fenced_schema' AND nspname = ANY (current_schemas(false))`}
+	t := tables{
+		conn, PostgreSQL, postgresFailure,
+		`SELECT count(*) > 0 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+		WHERE relname = 'fenced_schema' AND nspname = ANY (current_schemas(false))`,
+		// Those of the search_path that are there and that the role may use.
+		`SELECT array_to_string(current_schemas(false), ', ')`,
+	}
 	made, err := t.made(ctx)
 	if err != nil {
 		return err
@@ -38,7 +43,7 @@ func (p *postgres) check(ctx context.Context, opts Options) error {
 	err = get(ctx, conn, `SELECT has_table_privilege('fenced_records', 'SELECT') AND has_table_privilege('fenced_records', 'INSERT')
 		AND has_table_privilege('fenced_records', 'UPDATE')`, &may)
 	if err == nil && !may {
-		err = fmt.Errorf("%w: the role may not SELECT, INSERT and UPDATE in fenced_records", ErrReadOnly)
+		err = fmt.Errorf("%w: the role has to have SELECT, INSERT and UPDATE on fenced_records", ErrPermission)
 	}
 	return err
 }
@@ -104,7 +109,11 @@ func (l *sqlite) check(ctx context.Context, opts Options) error {
 		return err
 	}
 	return l.transact(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		t := tables{conn, SQLite, `SELECT count(*) > 0 FROM sqlite_master WHERE name = 'fenced_schema'`}
+		t := tables{
+			conn, SQLite, sqliteFailure,
+			`SELECT count(*) > 0 FROM sqlite_master WHERE name = 'fenced_schema'`,
+			`SELECT file FROM pragma_database_list WHERE name = 'main'`,
+		}
 		made, err := t.made(ctx)
 		if err == nil && !made {
 			err = t.make(ctx, opts)

@@ -13,8 +13,8 @@ import (
 	"github.com/fencedgo/fenced"
 )
 
-// What is wrong with the database. Open returns the first five; the others, and
-// ErrNoSchema and ErrReadOnly once more, may come from any call.
+// What is wrong with the database. Open returns the first six; the others, and
+// ErrNoSchema, ErrPermission and ErrReadOnly once more, may come from any call.
 var (
 	// ErrDialect says that the database does not speak the dialect given.
 	ErrDialect = errors.New("fencedsql: wrong dialect")
@@ -29,6 +29,10 @@ var (
 
 	// ErrNewerSchema says that a later version of this package made the tables.
 	ErrNewerSchema = errors.New("fencedsql: schema newer than this package")
+
+	// ErrPermission says that the role may not do to the tables what it has to.
+	// Nothing has changed.
+	ErrPermission = errors.New("fencedsql: permission denied")
 
 	// ErrReadOnly says that the database, the server or the transaction takes
 	// no writes. Nothing has changed.
@@ -90,6 +94,8 @@ func postgresFailure(err error) failure {
 	switch state := server.SQLState(); state {
 	case "25006":
 		return failure{ErrReadOnly, true}
+	case "42501":
+		return failure{ErrPermission, true}
 	case "53100":
 		return failure{ErrFull, true}
 	case "42P01", "42703", "3F000": // no such table, column, schema

@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	_ "modernc.org/sqlite"
 
 	"github.com/fencedgo/fenced"
@@ -69,4 +71,58 @@ func ExampleStore_Guard() {
 	// B: <nil>
 	// A is refused: true
 	// paid
+}
+
+// A listener makes claimants of this process look at once when another process
+// reclaims. Both Stores have Notify set. It is a hint: while the connection is
+// down, claimants look every Options.Poll.
+func ExampleStore_Wake() {
+	ctx := context.Background()
+	var store *fencedsql.Store // opened with Options{Notify: "fenced"}
+	dsn := "postgres://app@db.example/app"
+
+	listen := func() error {
+		conn, err := pgx.Connect(ctx, dsn) // its own, and past any transaction pooler
+		if err != nil {
+			return err
+		}
+		defer conn.Close(ctx)
+		if _, err := conn.Exec(ctx, `LISTEN fenced`); err != nil {
+			return err
+		}
+		store.Wake("") // for what was missed before
+		for {
+			n, err := conn.WaitForNotification(ctx)
+			if err != nil {
+				return err
+			}
+			store.Wake(n.Payload)
+		}
+	}
+	go func() {
+		for ctx.Err() == nil {
+			log.Print(listen())
+			time.Sleep(time.Second)
+		}
+	}()
+}
+
+// A commit whose reply was lost is settled by the database, once its grant has
+// ended.
+func ExampleStore_Resolve() {
+	ctx := context.Background()
+	var store *fencedsql.Store
+	worker := fenced.Worker{Backend: store, Name: "w1"}
+	g, err := worker.Do(ctx, "orders/4412", func(_ context.Context, g fenced.Grant) ([]byte, error) {
+		return append(g.Value, '.'), nil
+	})
+	if !errors.Is(err, fenced.ErrUncertain) || g.Generation == 0 {
+		return // done, failed, or the claim alone is uncertain: it ends with its lease
+	}
+	outcome, err := store.Resolve(ctx, g)
+	if err == nil && outcome == fencedsql.Unknown { // still on its way, as may be the release
+		_, _ = store.Reclaim(ctx, g.Key, g.Generation) // what has not landed by now is refused
+		outcome, err = store.Resolve(ctx, g)
+	}
+	fmt.Println(outcome, err)
 }

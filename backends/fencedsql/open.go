@@ -116,8 +116,8 @@ type Store struct {
 // Store. It checks that the server speaks the dialect, is new enough, takes
 // writes and keeps them; it makes the tables where there are none. After an
 // error they are as they were. Errors: [ErrDialect], [ErrUnsupported],
-// [ErrNoSchema], [ErrNewerSchema], [ErrReadOnly], [fenced.ErrInvalid], those of
-// the driver and of ctx.
+// [ErrNoSchema], [ErrNewerSchema], [ErrPermission], [ErrReadOnly],
+// [fenced.ErrInvalid], those of the driver and of ctx.
 func Open(ctx context.Context, db *sql.DB, dialect Dialect, opts Options) (*Store, error) {
 	if ctx == nil || db == nil {
 		return nil, invalid("no context or no database")

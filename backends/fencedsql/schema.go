@@ -10,9 +10,10 @@ import (
 // schemaVersion is that of the tables this package works with.
 const schemaVersion = 1
 
-// Schema returns the statements, in order, that make the tables in an empty
-// database, for those who run them by hand; with [Options].NoCreate they have
-// to be. The slice is the caller's own. It panics where d is no dialect.
+// Schema returns the statements, in order and each with its semicolon, that make
+// the tables in an empty database, for those who run them by hand; with
+// [Options].NoCreate they have to be. The slice is the caller's own. It panics
+// where d is no dialect.
 //
 // The table fenced_records may be read by anyone. To write to it past this
 // package is to break the laws.
@@ -28,9 +29,9 @@ func Schema(d Dialect) []string {
 	}
 	return []string{
 		table,
-		`CREATE INDEX fenced_records_expires ON fenced_records (expires) WHERE holder IS NOT NULL`,
-		`CREATE TABLE fenced_schema (version integer NOT NULL)`,
-		fmt.Sprintf(`INSERT INTO fenced_schema (version) VALUES (%d)`, schemaVersion),
+		`CREATE INDEX fenced_records_expires ON fenced_records (expires) WHERE holder IS NOT NULL;`,
+		`CREATE TABLE fenced_schema (version integer NOT NULL);`,
+		fmt.Sprintf(`INSERT INTO fenced_schema (version) VALUES (%d);`, schemaVersion),
 	}
 }
 
@@ -51,7 +52,7 @@ const postgresTable = `CREATE TABLE fenced_records (
 	ended_claimed     bigint NOT NULL DEFAULT 0,     -- the version of the record when it was issued
 	ended_version     bigint NOT NULL DEFAULT 0,     -- and when it ended
 	CHECK ((holder IS NULL) = (nonce IS NULL) AND (holder IS NULL) = (expires IS NULL))
-)`
+);`
 
 const sqliteTable = `CREATE TABLE fenced_records (
 	key               TEXT PRIMARY KEY NOT NULL,
@@ -70,7 +71,7 @@ const sqliteTable = `CREATE TABLE fenced_records (
 	ended_claimed     INTEGER NOT NULL DEFAULT 0,    -- the version of the record when it was issued
 	ended_version     INTEGER NOT NULL DEFAULT 0,    -- and when it ended
 	CHECK ((holder IS NULL) = (nonce IS NULL) AND (holder IS NULL) = (expires IS NULL))
-) STRICT`
+) STRICT;`
 
 // tables is the schema as it is to be seen on one connection.
 type tables struct {
@@ -79,7 +80,9 @@ type tables struct {
 		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	}
 	dialect Dialect
+	failure func(error) failure
 	exist   string // a query: whether fenced_schema does
+	place   string // a query: where it was looked for
 }
 
 // made reports whether the tables are there, and are those of this package.
@@ -90,7 +93,7 @@ func (t tables) made(ctx context.Context) (bool, error) {
 	}
 	var version int
 	if err := get(ctx, t.q, `SELECT max(version) FROM fenced_schema`, &version); err != nil {
-		return false, fmt.Errorf("%w: %w", ErrNoSchema, err)
+		return false, t.amiss(err)
 	}
 	if version < schemaVersion {
 		return false, fmt.Errorf("%w: version %d", ErrNoSchema, version)
@@ -100,15 +103,27 @@ func (t tables) made(ctx context.Context) (bool, error) {
 	}
 	// Fails where a column is missing.
 	if err := get(ctx, t.q, `SELECT count(*) FROM (SELECT `+names+` FROM fenced_records WHERE false) AS none`, new(int)); err != nil {
-		return false, fmt.Errorf("%w: %w", ErrNoSchema, err)
+		return false, t.amiss(err)
 	}
 	return true, nil
+}
+
+// amiss returns what an error of a query says of the tables.
+func (t tables) amiss(err error) error {
+	if f := t.failure(err); f.sentinel != nil || finished(err) || broken(err) {
+		return f.wrap(err, false)
+	}
+	return fmt.Errorf("%w: %w", ErrNoSchema, err)
 }
 
 // make makes the tables, in the transaction that t.q is in.
 func (t tables) make(ctx context.Context, opts Options) error {
 	if opts.NoCreate {
-		return fmt.Errorf("%w: run what Schema(%v) returns", ErrNoSchema, t.dialect)
+		var place string
+		if err := get(ctx, t.q, t.place, &place); err != nil {
+			return t.amiss(err)
+		}
+		return fmt.Errorf("%w in %q: run what Schema(%v) returns", ErrNoSchema, place, t.dialect)
 	}
 	for _, statement := range Schema(t.dialect) {
 		if _, err := t.q.ExecContext(ctx, statement); err != nil {

@@ -101,6 +101,9 @@ func (l *sqlite) begin(ctx context.Context, conn *sql.Conn) error {
 		}
 		// It may have begun all the same, where ctx has ended.
 		rollback(context.WithoutCancel(ctx), conn)
+		if ctx.Err() != nil { // while SQLite waited, as a busy_timeout has it do
+			return fmt.Errorf("%w: %w", ErrRetry, because(ctx, err))
+		}
 		return err
 	})
 }
