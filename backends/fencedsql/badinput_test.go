@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,7 @@ func TestOpenInvalid(t *testing.T) {
 		{Notify: "a\\b"},
 		{Notify: "\xff"},
 		{GuardIdle: 1000 * time.Hour},
+		{GuardIdle: math.MaxInt64},
 		{Notify: strings.Repeat("x", 64)},
 		{Notify: "\x00"},
 	} {

@@ -100,8 +100,6 @@ func postgresFailure(err error) failure {
 		return failure{ErrFull, true}
 	case "42P01", "42703", "3F000": // no such table, column, schema
 		return failure{ErrNoSchema, true}
-	case "54000":
-		return failure{ErrTooLarge, true}
 	case "55P03", "57014": // lock or statement time-out
 		return failure{ErrRetry, true}
 	case "40003", "25P03", "25P04": // completion unknown; the server has ended the session

@@ -65,7 +65,7 @@ func (o Options) complete() (Options, error) {
 		return o, invalid("negative option in %+v", o)
 	case len(o.Notify) > 63 || !utf8.ValidString(o.Notify) || strings.ContainsAny(o.Notify, "\x00\\"):
 		return o, invalid("channel %q, at most 63 bytes of UTF-8 and neither U+0000 nor a backslash", o.Notify)
-	case millis(o.GuardIdle) > math.MaxInt32:
+	case o.GuardIdle > math.MaxInt32*time.Millisecond:
 		return o, invalid("GuardIdle of %v, at most 24 days", o.GuardIdle)
 	}
 	if o.Timeout == 0 {

@@ -37,7 +37,6 @@ func Schema(d Dialect) []string {
 
 const postgresTable = `CREATE TABLE fenced_records (
 	key               text COLLATE "C" PRIMARY KEY,
-	value             bytea,                         -- null: the record does not exist
 	version           bigint NOT NULL DEFAULT 0 CHECK (version >= 0),
 	generation        bigint NOT NULL DEFAULT 1 CHECK (generation >= 1),
 	holder            text,                          -- of the current grant; null, as the next two: nobody
@@ -51,12 +50,12 @@ const postgresTable = `CREATE TABLE fenced_records (
 	ended_nonce       bigint NOT NULL DEFAULT 0,     -- that it was issued under
 	ended_claimed     bigint NOT NULL DEFAULT 0,     -- the version of the record when it was issued
 	ended_version     bigint NOT NULL DEFAULT 0,     -- and when it ended
+	value             bytea,                         -- null: the record does not exist
 	CHECK ((holder IS NULL) = (nonce IS NULL) AND (holder IS NULL) = (expires IS NULL))
 );`
 
 const sqliteTable = `CREATE TABLE fenced_records (
 	key               TEXT PRIMARY KEY NOT NULL,
-	value             BLOB,                          -- null: the record does not exist
 	version           INTEGER NOT NULL DEFAULT 0 CHECK (version >= 0),
 	generation        INTEGER NOT NULL DEFAULT 1 CHECK (generation >= 1),
 	holder            TEXT,                          -- of the current grant; null, as the next two: nobody
@@ -70,6 +69,7 @@ const sqliteTable = `CREATE TABLE fenced_records (
 	ended_nonce       INTEGER NOT NULL DEFAULT 0,    -- that it was issued under
 	ended_claimed     INTEGER NOT NULL DEFAULT 0,    -- the version of the record when it was issued
 	ended_version     INTEGER NOT NULL DEFAULT 0,    -- and when it ended
+	value             BLOB,                          -- null: the record does not exist; last, or all else would lie behind it
 	CHECK ((holder IS NULL) = (nonce IS NULL) AND (holder IS NULL) = (expires IS NULL))
 ) STRICT;`
 

@@ -22,7 +22,7 @@ type sqlite struct {
 func newSQLite(db *sql.DB) (*sqlite, statements) {
 	l := &sqlite{
 		db:      db,
-		dueQ:    toSQLite.Replace(`SELECT false, ` + upTo(`(`+dueSQL+`) AS sized`, `expires`)),
+		dueQ:    toSQLite.Replace(upTo(dueSQL, `expires`)),
 		reclaim: toSQLite.Replace(`UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE ` + current),
 	}
 	return l, compile(toSQLite.Replace, l.writing)

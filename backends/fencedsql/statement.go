@@ -88,16 +88,22 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value, ` + byNobody + `r.value 
 	burySQL = `INSERT INTO fenced_records AS r (key, version) VALUES ($1, 1)
 ON CONFLICT (key) DO UPDATE SET ` + byNobody + `r.value IS NULL`
 
-	dueSQL  = sized + `holder IS NOT NULL AND expires <= statement_timestamp() ORDER BY expires LIMIT $1`
-	pageSQL = sized + `key > $1 AND value IS NOT NULL ORDER BY key LIMIT $3`
-	sized   = `SELECT *, coalesce(octet_length(value), 0) AS size FROM fenced_records WHERE `
+	dueSQL  = size + `holder IS NOT NULL AND expires <= statement_timestamp() ORDER BY expires LIMIT $1`
+	pageSQL = size + `key > $1 AND value IS NOT NULL ORDER BY key LIMIT $3`
+	size    = `coalesce(octet_length(value), 0) AS size FROM fenced_records WHERE `
 )
 
-// upTo returns the whole rows of a sized list, in order, until those before have
-// the bytes of values that $2 says. The values of others are not read.
+// before is, of a row of a list in some order, the bytes of values of those
+// before it.
+func before(order string) string {
+	return `sum(size) OVER (ORDER BY ` + order + ` ROWS UNBOUNDED PRECEDING) - size AS before`
+}
+
+// upTo returns the whole rows of a list of sizes, in order, until those before
+// have $2 bytes of values. No value of another is read.
 func upTo(list, order string) string {
-	return whole.list + ` FROM (SELECT *, sum(size) OVER (ORDER BY ` + order + ` ROWS UNBOUNDED PRECEDING) - size AS before FROM ` + list + `) AS summed
-WHERE before < $2 ORDER BY ` + order
+	return `SELECT false, ` + whole.list + ` FROM (SELECT key AS listed, ` + before(order) + ` FROM (SELECT key, expires, ` + list + `) AS sized) AS summed
+JOIN fenced_records ON key = listed WHERE before < $2 ORDER BY ` + order
 }
 
 // compile returns the statements that writing, of the dialect, makes.
@@ -119,9 +125,10 @@ func compile(translate func(string) string, writing func(write string, c columns
 		remove:   writing(removeSQL, numbers),
 		create:   writing(createSQL, numbers),
 		bury:     writing(burySQL, numbers),
-		page:     statement{text: translate(`SELECT false, ` + upTo(`(`+pageSQL+`) AS sized`, `key`)), scan: whole.scan},
+		page:     statement{text: translate(upTo(pageSQL, `key`)), scan: whole.scan},
 	}
-	st.bury.once = true // else it would move the version again
+	// Sent again, these could have their way again, if another came in between.
+	st.create.once, st.bury.once = true, true
 	return st
 }
 
