@@ -19,8 +19,11 @@ type mutation struct {
 	hunks []hunk
 }
 
-// hunk replaces whole lines: old is to occur exactly once.
-type hunk struct{ old, new string }
+// hunk replaces whole lines, or a part of one: old is to occur exactly once.
+type hunk struct {
+	old, new string
+	part     bool
+}
 
 // parse reads a list of mutations. An entry is
 //
@@ -29,8 +32,9 @@ type hunk struct{ old, new string }
 //	test DIR TEST [invariants] [hang]
 //
 // and then lines as in a diff: "-" goes, "+" comes, " " stays and tells where.
-// A line "@@" starts another place in the same file. A blank line ends the
-// entry; a line that starts with "#" is a comment.
+// A line "@@" starts another place in the same file. Of a line that is long, "<"
+// is a part that goes, and ">", next to it, what comes in its place. A blank line
+// ends the entry; a line that starts with "#" is a comment.
 func parse(list string) ([]mutation, error) {
 	var all []mutation
 	seen := map[string]bool{}
@@ -80,7 +84,7 @@ func parseEntry(entry string) (m mutation, err error) {
 func (m *mutation) take(line string) error {
 	switch line[0] {
 	case ' ', '-', '+':
-		if len(m.hunks) == 0 {
+		if len(m.hunks) == 0 || m.hunks[len(m.hunks)-1].part {
 			m.hunks = append(m.hunks, hunk{})
 		}
 		h := &m.hunks[len(m.hunks)-1]
@@ -90,6 +94,15 @@ func (m *mutation) take(line string) error {
 		if line[0] != '-' {
 			h.new += line[1:] + "\n"
 		}
+		return nil
+	case '<':
+		m.hunks = append(m.hunks, hunk{old: line[1:], part: true})
+		return nil
+	case '>':
+		if len(m.hunks) == 0 || !m.hunks[len(m.hunks)-1].part {
+			return errors.New("a part comes for none")
+		}
+		m.hunks[len(m.hunks)-1].new = line[1:]
 		return nil
 	}
 	switch words := strings.Fields(line); {
@@ -122,7 +135,10 @@ func (m *mutation) take(line string) error {
 func (m *mutation) apply(src string) (string, error) {
 	src = "\n" + src
 	for _, h := range m.hunks {
-		old := "\n" + h.old
+		old, new := h.old, h.new
+		if !h.part {
+			old, new = "\n"+old, "\n"+new
+		}
 		at := strings.Index(src, old)
 		if at < 0 {
 			return "", fmt.Errorf("%s has no such text:\n%s", m.file, h.old)
@@ -130,7 +146,7 @@ func (m *mutation) apply(src string) (string, error) {
 		if strings.Contains(src[at+1:], old) {
 			return "", fmt.Errorf("%s has this text more than once:\n%s", m.file, h.old)
 		}
-		src = src[:at+1] + h.new + src[at+len(old):]
+		src = src[:at] + new + src[at+len(old):]
 	}
 	return src[1:], nil
 }

@@ -9,15 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestListFitsTheCode(t *testing.T) {
-	all, err := parse(list)
-	require.NoError(t, err)
-	require.NotEmpty(t, all)
-	for _, m := range all {
-		src, err := os.ReadFile(filepath.Join("..", "..", m.file))
-		require.NoError(t, err, m.name)
-		if _, err := m.apply(string(src)); err != nil {
-			t.Errorf("%s: %v", m.name, err)
+func TestListsFitTheCode(t *testing.T) {
+	root := filepath.Join("..", "..")
+	for _, list := range []string{ofLibrary, "backends/fencedsql/tests/mutants.txt"} {
+		text, err := os.ReadFile(filepath.Join(root, list))
+		require.NoError(t, err)
+		all, err := parse(string(text))
+		require.NoError(t, err, list)
+		require.NotEmpty(t, all, list)
+		for _, m := range all {
+			src, err := os.ReadFile(filepath.Join(root, m.file))
+			require.NoError(t, err, m.name)
+			if _, err := m.apply(string(src)); err != nil {
+				t.Errorf("%s: %v", m.name, err)
+			}
 		}
 	}
 }
@@ -32,13 +37,26 @@ func TestApply(t *testing.T) {
 	require.Equal(t, "b\nb\nc\nnew\nd\n", got)
 
 	for name, old := range map[string]string{"twice": "b\n", "nowhere": "e\n", "half a line": "bb\n"} {
-		m := mutation{hunks: []hunk{{old, "x\n"}}}
+		m := mutation{hunks: []hunk{{old: old, new: "x\n"}}}
 		_, err := m.apply(src)
 		require.Error(t, err, name)
 	}
-	overlapping := mutation{hunks: []hunk{{"x\nx\n", ""}}}
+	overlapping := mutation{hunks: []hunk{{old: "x\nx\n"}}}
 	_, err = overlapping.apply("x\nx\nx\n")
 	require.Error(t, err)
+}
+
+func TestApplyToPartOfALine(t *testing.T) {
+	const src = "\ta := b + c\n\td := b - c\n"
+	all, err := parse("mutant m\nin f.go\ntest . TestX\n<b + \n>\n< - c\n> * c\n")
+	require.NoError(t, err)
+	got, err := all[0].apply(src)
+	require.NoError(t, err)
+	require.Equal(t, "\ta := c\n\td := b * c\n", got)
+
+	m := mutation{hunks: []hunk{{old: ":= b", part: true}}}
+	_, err = m.apply(src)
+	require.Error(t, err, "twice")
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -48,6 +66,8 @@ func TestParseRefuses(t *testing.T) {
 		"no test":         "mutant m\nin f.go\n-a\n",
 		"no change":       "mutant m\nin f.go\ntest . TestX\n",
 		"changes nothing": "mutant m\nin f.go\ntest . TestX\n a\n",
+		"comes for none":  "mutant m\nin f.go\ntest . TestX\n>a\n",
+		"after a line":    "mutant m\nin f.go\ntest . TestX\n-a\n>b\n",
 		"unknown line":    "mutant m\nbogus\n" + rest,
 		"unknown flag":    "mutant m\nin f.go\ntest . TestX slow\n-a\n",
 		"twice":           "mutant m\n" + rest + "\nmutant m\n" + rest,

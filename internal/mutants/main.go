@@ -1,14 +1,13 @@
 // Command mutants breaks the library on purpose, one mutation at a time, and
-// wants a named test to fail for each: the list is mutants.txt. It works on
-// copies of the tree, prints a table, and exits with 1 if any mutation survives
-// or the list no longer fits the code. Run it at the root of the repository:
+// wants a named test to fail for each that a list has. It works on copies of the
+// tree, prints a table, and exits with 1 if any mutation survives or the list no
+// longer fits the code. Run it at the root of the repository:
 //
-//	go run ./internal/mutants [-only REGEXP] [-jobs N]
+//	go run ./internal/mutants [-list FILE] [-only REGEXP] [-jobs N]
 package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,8 +20,8 @@ import (
 	"time"
 )
 
-//go:embed mutants.txt
-var list string
+// ofLibrary is the list of mutations of the root module.
+const ofLibrary = "internal/mutants/mutants.txt"
 
 // patience is how long a test may take, and a test that is to hang.
 const (
@@ -35,17 +34,18 @@ const (
 const chances = 5
 
 func main() {
+	list := flag.String("list", ofLibrary, "take the mutations from `FILE`")
 	only := flag.String("only", "", "run only the mutations whose name matches `REGEXP`")
 	jobs := flag.Int("jobs", 2, "run `N` mutations at a time")
 	flag.Parse()
-	if err := run(*only, *jobs); err != nil {
+	if err := run(*list, *only, *jobs); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(only string, jobs int) error {
-	mutations, err := choose(only)
+func run(list, only string, jobs int) error {
+	mutations, err := choose(list, only)
 	if err != nil {
 		return err
 	}
@@ -84,13 +84,17 @@ func run(only string, jobs int) error {
 	return nil
 }
 
-// choose returns the mutations of the list whose name matches only.
-func choose(only string) ([]mutation, error) {
+// choose returns the mutations of the list in a file whose name matches only.
+func choose(list, only string) ([]mutation, error) {
 	match, err := regexp.Compile(only)
 	if err != nil {
 		return nil, err
 	}
-	all, err := parse(list)
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return nil, err
+	}
+	all, err := parse(string(text))
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,14 @@
 package linear_test
 
 import (
+	"context"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/fencedgo/fenced"
-	"github.com/fencedgo/fenced/tests/effort"
 	"github.com/fencedgo/fenced/tests/linear"
 	"github.com/fencedgo/fenced/tests/model"
 	"github.com/stretchr/testify/require"
@@ -15,106 +17,148 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is for one history. One that takes longer is undecided, which fails.
-const patience = 30 * time.Second
+// inProcess is a store whose reclaims may show the record as it was handed on:
+// the claim of another call, whose interval overlaps. They are made not to.
+type inProcess struct{ *fenced.Store }
+
+func (s inProcess) Reclaim(ctx context.Context, key string, seen fenced.Generation) (fenced.Record, error) {
+	r, err := s.Store.Reclaim(ctx, key, seen)
+	r.Holder = ""
+	return r, err
+}
 
 func TestLinearizable(t *testing.T) {
-	seed := effort.Seed(t)
-	load := linear.Load{Clients: 4, Calls: 60, Keys: 3}
-	refused, handed, calls, overlaps := map[model.Reasons]int{}, 0, 0, 0
-	for i := range effort.Of(400) {
-		history, err := load.Record(seed + uint64(i))
-		require.NoError(t, err)
-		verdict, blame := linear.Check(history, patience)
-		require.Equal(t, porcupine.Ok, verdict, "history of seed %d:\n%s", seed+uint64(i), blame)
-		for i, op := range history {
-			calls++
-			for _, other := range history[:i] {
-				if op.Call < other.Return && other.Call < op.Return {
-					overlaps++
-				}
-			}
-			refused[op.Output.(model.Outcome).Refused]++
-			if op.Input.(model.Call).Op == linear.Acquire {
-				handed++
-			}
-		}
-	}
-	t.Logf("%d calls, %d pairs at the same time, %d grants to claimants that wait, refused: %v", calls, overlaps, handed, refused)
-	require.NotZero(t, handed)
-	require.NotZero(t, overlaps)
+	tally := linear.Sound(t, 400, func(_ int, seed uint64) ([]porcupine.Operation, error) {
+		// An observer that yields puts other calls between an event and the return
+		// of the call that it reports.
+		store := fenced.NewStore(fenced.Options{OnEvent: func(fenced.Event) { runtime.Gosched() }})
+		defer store.Close()
+		load := linear.Load{Stores: []linear.Store{inProcess{store}}, Clients: 4, Calls: 60, Keys: 3, Waits: time.Millisecond}
+		return load.Record(seed)
+	})
+	require.NotZero(t, tally.Handed)
 	for _, why := range []model.Reasons{model.Moved, model.Stale, model.Moved | model.Stale, model.Held, model.Held | model.Moved} {
-		require.NotZero(t, refused[why], why)
+		require.NotZero(t, tally.Refused[why], why)
 	}
 }
 
 // TestNotLinearizable shows that the check can fail: the last call of each
-// history is one that no store may answer so.
+// history that is broken is one that no store may answer so.
 func TestNotLinearizable(t *testing.T) {
-	grant := func(version fenced.Version, generation fenced.Generation) model.Grant {
-		return model.Grant{View: view("", version, generation, "A"), Issued: true}
-	}
-	claimA := call{model.Call{Op: model.TryAcquire, Holder: "A", Lease: linear.Long}, model.Outcome{View: view("", 0, 1, "A")}}
-	reclaimA := call{model.Call{Op: model.Reclaim, Seen: 1}, model.Outcome{View: view("", 0, 2, "")}}
-	claimB := call{model.Call{Op: model.TryAcquire, Holder: "B", Lease: linear.Long}, model.Outcome{View: view("", 0, 2, "B")}}
-	commitA := call{model.Call{Op: model.Commit, Grant: grant(0, 1), Value: []byte("a")}, model.Outcome{View: view("a", 1, 1, "A")}}
-	zombieA := call{commitA.Call, model.Outcome{Refused: model.Stale, View: view("", 0, 2, ""), Ended: fenced.Reclaimed}}
-	swap := call{model.Call{Op: model.CompareAndSwap, Value: []byte("s")}, model.Outcome{View: view("s", 1, 1, "")}}
-	read := func(v model.View) call { return call{model.Call{Op: model.Read}, model.Outcome{View: v}} }
+	claimA := call(model.Call{Op: model.TryAcquire, Holder: "A", Lease: linear.Long}, view("", 0, 1, "A"))
+	reclaimA := call(model.Call{Op: model.Reclaim, Seen: 1}, view("", 0, 2, ""))
+	claimB := call(model.Call{Op: model.TryAcquire, Holder: "B", Lease: linear.Long}, view("", 0, 2, "B"))
+	commitA := call(model.Call{Op: model.Commit, Grant: grant(0, 1), Value: []byte("a")}, view("a", 1, 1, "A"))
+	zombieA := refused(commitA, model.Stale, view("", 0, 2, ""), fenced.Reclaimed)
+	swap := call(model.Call{Op: model.CompareAndSwap, Value: []byte("s")}, view("s", 1, 1, ""))
 
-	for _, broken := range []struct {
+	for _, test := range []struct {
 		name    string
-		history []call
-		isSound bool
+		history history
+		want    porcupine.CheckResult
 	}{
-		{"nothing wrong: a zombie refused", []call{claimA, reclaimA, zombieA, claimB}, true},
-		{"nothing wrong: committed, then reclaimed", []call{claimA, commitA, read(view("a", 1, 1, "A"))}, true},
-		{"two wins from one version", []call{swap, swap}, false},
-		{"a zombie's commit accepted after the reclaim", []call{claimA, reclaimA, commitA}, false},
-		{"a zombie told that only the version moved", []call{claimA, reclaimA, {zombieA.Call, model.Outcome{Refused: model.Moved, View: zombieA.View, Ended: zombieA.Ended}}}, false},
-		{"two grants at once", []call{claimA, claimB}, false},
-		{"a generation used twice", []call{claimA, reclaimA, claimA}, false},
-		{"a write acknowledged and lost", []call{claimA, commitA, read(view("", 0, 1, "A"))}, false},
-		{"a refused write that left a trace", []call{claimA, reclaimA, zombieA, read(view("a", 1, 2, ""))}, false},
-		{"a version that fell", []call{swap, read(view("s", 1, 1, "")), read(view("", 0, 1, ""))}, false},
-		{"a swap of a held record", []call{claimA, {swap.Call, model.Outcome{View: view("s", 1, 1, "A")}}}, false},
-		{"a sweep that took a lease which had not lapsed", []call{claimA, {model.Call{Op: model.Sweep}, claimA.Outcome}}, false},
+		{"nothing wrong: a zombie refused", history{claimA, reclaimA, zombieA, claimB}, porcupine.Ok},
+		{"nothing wrong: committed, then reclaimed", history{claimA, commitA, read(view("a", 1, 1, "A"))}, porcupine.Ok},
+		{"two wins from one version", history{swap, swap}, porcupine.Illegal},
+		{"a zombie's commit accepted after the reclaim", history{claimA, reclaimA, commitA}, porcupine.Illegal},
+		{"a zombie told that only the version moved", history{claimA, reclaimA, refused(commitA, model.Moved, view("", 0, 2, ""), fenced.Reclaimed)}, porcupine.Illegal},
+		{"two grants at once", history{claimA, claimB}, porcupine.Illegal},
+		{"a generation used twice", history{claimA, reclaimA, claimA}, porcupine.Illegal},
+		{"a write acknowledged and lost", history{claimA, commitA, read(view("", 0, 1, "A"))}, porcupine.Illegal},
+		{"a refused write that left a trace", history{claimA, reclaimA, zombieA, read(view("a", 1, 2, ""))}, porcupine.Illegal},
+		{"a version that fell", history{swap, read(view("s", 1, 1, "")), read(view("", 0, 1, ""))}, porcupine.Illegal},
+		{"a swap of a held record", history{claimA, call(swap.Input.(model.Call), view("s", 1, 1, "A"))}, porcupine.Illegal},
+		{"a sweep that took a lease which had not lapsed", history{claimA, call(model.Call{Op: model.Sweep}, view("", 0, 1, "A"))}, porcupine.Illegal},
 	} {
-		t.Run(broken.name, func(t *testing.T) {
-			var history []porcupine.Operation
-			for i, c := range broken.history {
-				c.Key = "r"
-				c.Grant.Key = "r"
-				at := int64(2 * i)
-				history = append(history, porcupine.Operation{Input: c.Call, Call: at, Output: c.Outcome, Return: at + 1})
-			}
-			last := len(history) - 1
-			require.Equal(t, porcupine.Ok, check(history[:last]))
-			want := porcupine.Illegal
-			if broken.isSound {
-				want = porcupine.Ok
-			}
-			require.Equal(t, want, check(history))
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, porcupine.Ok, check(test.history[:len(test.history)-1]))
+			require.Equal(t, test.want, check(test.history))
 		})
 	}
 
 	// The same two wins, at the same time and of different clients.
-	var history []porcupine.Operation
-	for id := range 2 {
-		history = append(history, porcupine.Operation{ClientId: id, Input: swap.Call, Call: 0, Output: swap.Outcome, Return: 1})
+	at := []porcupine.Operation{swap, swap}
+	at[1].ClientId = 1
+	for i := range at {
+		at[i].Return = 1
 	}
-	require.Equal(t, porcupine.Illegal, check(history))
+	verdict, _ := linear.Check(at)
+	require.Equal(t, porcupine.Illegal, verdict)
 }
 
-func check(history []porcupine.Operation) porcupine.CheckResult {
-	verdict, _ := linear.Check(history, patience)
+// TestLost shows what a lost call may explain, and what it may not.
+func TestLost(t *testing.T) {
+	claimA := call(model.Call{Op: model.TryAcquire, Holder: "A", Lease: linear.Long}, view("", 0, 1, "A"))
+	claimB := call(model.Call{Op: model.TryAcquire, Holder: "B", Lease: linear.Long}, view("", 0, 2, "B"))
+	reclaimA := call(model.Call{Op: model.Reclaim, Seen: 1}, view("", 0, 2, ""))
+	claimShort := call(model.Call{Op: model.TryAcquire, Holder: "A", Lease: linear.Short}, view("", 0, 1, "A"))
+	commitA := model.Call{Op: model.Commit, Grant: grant(0, 1), Value: []byte("a")}
+	before, after := read(view("", 0, 1, "A")), read(view("a", 1, 1, "A"))
+
+	for _, test := range []struct {
+		name    string
+		history history
+		want    porcupine.CheckResult
+	}{
+		{"a commit that landed", history{claimA, lost(commitA), after}, porcupine.Ok},
+		{"one that lands later", history{claimA, lost(commitA), before, after}, porcupine.Ok},
+		{"one that never does", history{claimA, lost(commitA), before}, porcupine.Ok},
+		{"one that lands after its grant has ended", history{claimA, lost(commitA), reclaimA, read(view("", 0, 2, "")), read(view("a", 1, 2, ""))}, porcupine.Illegal},
+		{"one that lands twice", history{claimA, lost(commitA), after, read(view("a", 2, 1, "A"))}, porcupine.Illegal},
+		{"one that lands and goes", history{claimA, lost(commitA), after, before}, porcupine.Illegal},
+		{"one that was acknowledged", history{claimA, call(commitA, view("a", 1, 1, "A")), before}, porcupine.Illegal},
+		{"a claim, dropped", history{lost(claimA.Input.(model.Call)), lost(model.Call{Op: linear.Drop, Holder: "A"}), before, claimB}, porcupine.Ok},
+		{"a claim that another passes", history{lost(claimA.Input.(model.Call)), before, claimB}, porcupine.Illegal},
+		{"a claim, dropped as another's", history{lost(claimA.Input.(model.Call)), lost(model.Call{Op: linear.Drop, Holder: "C"}), before, claimB}, porcupine.Illegal},
+		{"a sweep of a lease that may lapse", history{claimShort, lost(model.Call{Op: model.Sweep}), read(view("", 0, 2, ""))}, porcupine.Ok},
+		{"a sweep of one that may not", history{claimA, lost(model.Call{Op: model.Sweep}), read(view("", 0, 2, ""))}, porcupine.Illegal},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.want, check(test.history))
+		})
+	}
+}
+
+// history is the calls of one client, one after the other, which check puts on
+// one record and in time.
+type history = []porcupine.Operation
+
+func check(calls history) porcupine.CheckResult {
+	at := slices.Clone(calls)
+	for i := range at {
+		at[i].Call = int64(2 * i)
+		if !at[i].Output.(linear.Outcome).Lost {
+			at[i].Return = at[i].Call + 1
+		}
+	}
+	verdict, _ := linear.Check(at)
 	return verdict
 }
 
-// call is one call of the only client of a history made by hand.
-type call struct {
-	model.Call
-	model.Outcome
+// call is a call of a record that came to v.
+func call(c model.Call, v model.View) porcupine.Operation {
+	return told(c, model.Outcome{View: v})
+}
+
+func read(v model.View) porcupine.Operation { return call(model.Call{Op: model.Read}, v) }
+
+func refused(op porcupine.Operation, why model.Reasons, current model.View, ended fenced.Ending) porcupine.Operation {
+	return told(op.Input.(model.Call), model.Outcome{Refused: why, View: current, Ended: ended})
+}
+
+func told(c model.Call, o model.Outcome) porcupine.Operation {
+	c.Key, c.Grant.Key = "r", "r"
+	return porcupine.Operation{Input: c, Output: linear.Outcome{Outcome: o}}
+}
+
+func lost(c model.Call) porcupine.Operation {
+	op := told(c, model.Outcome{})
+	op.Output, op.Return = linear.Outcome{Lost: true}, linear.Open
+	return op
+}
+
+func grant(version fenced.Version, generation fenced.Generation) model.Grant {
+	return model.Grant{View: view("", version, generation, "A"), Issued: true}
 }
 
 func view(value string, version fenced.Version, generation fenced.Generation, holder string) model.View {

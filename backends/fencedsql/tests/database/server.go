@@ -45,7 +45,7 @@ func binaries(tb testing.TB) string {
 			return dir
 		}
 	}
-	tb.Skip("no initdb and pg_ctl of PostgreSQL on this machine: a server of the test's own cannot be started")
+	tb.Skip("no initdb and pg_ctl for a server of the test's own: install PostgreSQL's server (Debian: postgresql), or put its programs in PATH")
 	return ""
 }
 

@@ -294,7 +294,8 @@ func TestEveryMessageOfZombie(t *testing.T) {
 const half = 2
 
 // abandon commits under g, whose request stops on its way at a message, until
-// the sender gives it up.
+// the sender gives it up. The driver then asks the server to cancel it, which
+// finds nothing to cancel.
 func (b *bench) abandon(g fenced.Grant, at int) *victim {
 	b.t.Helper()
 	v := b.victim()
@@ -302,9 +303,11 @@ func (b *bench) abandon(g fenced.Grant, at int) *victim {
 	warm(b.t.Context(), v.s, calls[0])
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience[proxy.Hold])
 	defer cancel()
+	cancels := b.proxy.Cancels()
 	b.proxy.Arm(proxy.Fault{Side: proxy.Requests, At: at, Act: proxy.Hold})
 	_, err := calls[0].call(ctx, v.s, g)
 	require.True(b.t, b.proxy.Disarm())
+	require.Eventually(b.t, func() bool { return b.proxy.Cancels() > cancels }, 30*time.Second, time.Millisecond)
 	require.ErrorIs(b.t, err, fenced.ErrUncertain)
 	require.ErrorIs(b.t, err, context.DeadlineExceeded)
 	require.Equal(b.t, fencedsql.Unknown, b.outcome(g)) // a look proves nothing

@@ -1,12 +1,11 @@
-// Package linear_test records the calls of concurrent clients of one database
-// and checks whether there is an order of them all, each within its own
-// interval, in which the model gives every result that was seen. A call whose
-// reply was lost has an interval that never ends.
+// Package linear_test has histories of concurrent clients of one database,
+// some of whose calls get lost, be linearizable.
 package linear_test
 
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -23,78 +22,78 @@ import (
 	"github.com/fencedgo/fenced/backends/fencedsql/tests/database"
 	"github.com/fencedgo/fenced/backends/fencedsql/tests/proxy"
 	"github.com/fencedgo/fenced/backends/fencedsql/tests/tap"
-	"github.com/fencedgo/fenced/tests/effort"
+	"github.com/fencedgo/fenced/tests/linear"
 	"github.com/fencedgo/fenced/tests/model"
 )
 
-// stores returns two Stores, as of two processes, of one database.
-func stores(t *testing.T, k database.Kind, open func() *sql.DB) []*fencedsql.Store {
+// load is clients of two Stores, as of two processes, of one database.
+func load(t *testing.T, k database.Kind, open func() *sql.DB) linear.Load {
 	t.Helper()
-	opts := fencedsql.Options{Poll: 5 * time.Millisecond, Timeout: 10 * time.Second}
-	return []*fencedsql.Store{k.Store(t, open(), opts), k.Store(t, open(), opts)}
+	l := linear.Load{Clients: 4, Calls: 30, Keys: 2, Fate: fate}
+	for range 2 {
+		l.Stores = append(l.Stores, k.Store(t, open(), fencedsql.Options{Poll: 5 * time.Millisecond, Timeout: 10 * time.Second}))
+	}
+	return l
+}
+
+// fate is what an error of a Store leaves of a call. One that is no sentinel of
+// the library's, as that of a connection, says that nothing has changed.
+func fate(call model.Call, err error) linear.Fate {
+	switch {
+	case errors.Is(err, fenced.ErrUncertain), call.Op == linear.Acquire && errors.Is(err, context.DeadlineExceeded):
+		return linear.Lost
+	case model.ReasonsOf(err) == model.Other:
+		return linear.Undone
+	default:
+		return linear.Told
+	}
+}
+
+// record records history i of the database.
+func record(l linear.Load, i int, seed uint64) ([]porcupine.Operation, error) {
+	l.Prefix = fmt.Sprintf("h%d/", i)
+	return l.Record(seed)
 }
 
 // sound records histories and wants each to be linearizable.
-func (l load) sound(t *testing.T, histories int) {
+func sound(t *testing.T, l linear.Load) {
 	t.Helper()
-	seed := effort.Seed(t)
-	calls, lost, overlaps := 0, 0, 0
-	refused := map[model.Reasons]int{}
-	for i := range effort.Of(histories) {
-		l.prefix = fmt.Sprintf("h%d/", i)
-		history, err := l.record(seed + uint64(i))
-		require.NoError(t, err)
-		verdict, blame := check(history)
-		require.Equal(t, porcupine.Ok, verdict, "history of seed %d:\n%s", seed+uint64(i), blame)
-		for i, op := range history {
-			calls++
-			got := op.Output.(outcome)
-			if got.lost {
-				lost++
-			}
-			refused[got.Refused&refusals]++
-			for _, other := range history[:i] {
-				if op.Call < other.Return && other.Call < op.Return {
-					overlaps++
-				}
-			}
-		}
-	}
-	t.Logf("%d calls, %d lost, %d pairs at the same time, refused: %v", calls, lost, overlaps, refused)
-	require.NotZero(t, overlaps)
-	require.NotZero(t, lost)
-	require.NotZero(t, refused[model.Stale]+refused[model.Moved|model.Stale])
-	require.NotZero(t, refused[model.Held])
+	tally := linear.Sound(t, 25, func(i int, seed uint64) ([]porcupine.Operation, error) { return record(l, i, seed) })
+	require.NotZero(t, tally.Lost)
+	require.NotZero(t, tally.Refused[model.Stale]+tally.Refused[model.Moved|model.Stale])
+	require.NotZero(t, tally.Refused[model.Held])
 }
 
 // TestLinearizable has claims wait, which give up and leave others.
 func TestLinearizable(t *testing.T) {
 	database.Each(t, func(t *testing.T, k database.Kind) {
 		dsn := k.Fresh(t)
-		l := load{clients: 4, calls: 30, keys: 2, waits: true}
-		l.stores = stores(t, k, func() *sql.DB { return k.Open(t, dsn) })
-		l.sound(t, 25)
+		l := load(t, k, func() *sql.DB { return k.Open(t, dsn) })
+		l.Waits = 5 * time.Millisecond
+		sound(t, l)
 	})
 }
 
 // TestLinearizableWithLosses loses replies and requests.
 func TestLinearizableWithLosses(t *testing.T) {
-	database.Each(t, func(t *testing.T, k database.Kind) {
-		l := load{clients: 4, calls: 30, keys: 2, stores: lossy(t, k)}
-		l.sound(t, 25)
-	})
+	database.Each(t, func(t *testing.T, k database.Kind) { sound(t, lossy(t, k)) })
 }
 
 // TestForgetful shows that the check sees a store that takes a lost reply for a
 // call that never happened.
 func TestForgetful(t *testing.T) {
 	database.Each(t, func(t *testing.T, k database.Kind) {
-		l := load{clients: 4, calls: 30, keys: 2, stores: lossy(t, k), forget: true}
+		l := lossy(t, k)
+		l.Fate = func(call model.Call, err error) linear.Fate {
+			if told := fate(call, err); told != linear.Lost {
+				return told
+			}
+			return linear.Undone
+		}
 		for i := range 100 {
-			l.prefix = fmt.Sprintf("h%d/", i)
-			history, err := l.record(uint64(i))
+			history, err := record(l, i, uint64(i))
 			require.NoError(t, err)
-			if verdict, _ := check(history); verdict == porcupine.Illegal {
+			if verdict, _ := linear.Check(history); verdict == porcupine.Illegal {
 				return
 			}
 		}
@@ -102,14 +101,14 @@ func TestForgetful(t *testing.T) {
 	})
 }
 
-// lossy returns Stores whose calls get lost now and then.
-func lossy(t *testing.T, k database.Kind) []*fencedsql.Store {
+// lossy is a load whose calls get lost now and then.
+func lossy(t *testing.T, k database.Kind) linear.Load {
 	t.Helper()
 	dsn := k.Fresh(t)
 	if k == database.SQLite {
 		driver := k.Open(t, dsn).Driver()
 		var begun atomic.Bool
-		all := stores(t, k, func() *sql.DB {
+		l := load(t, k, func() *sql.DB {
 			db := sql.OpenDB(tap.New(driver, dsn, func(statement string, send func() error) error {
 				if !begun.Load() {
 					return send()
@@ -120,10 +119,10 @@ func lossy(t *testing.T, k database.Kind) []*fencedsql.Store {
 			return db
 		})
 		begun.Store(true)
-		return all
+		return l
 	}
 	p := proxy.New(t, dsn)
-	all := stores(t, k, func() *sql.DB { return k.Open(t, p.DSN) })
+	l := load(t, k, func() *sql.DB { return k.Open(t, p.DSN) })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -137,7 +136,7 @@ func lossy(t *testing.T, k database.Kind) []*fencedsql.Store {
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	return all
+	return l
 }
 
 // loseCommits loses some ends of transactions, before they are or after.
@@ -156,58 +155,4 @@ func loseCommits(statement string, send func() error) error {
 	default:
 		return send()
 	}
-}
-
-// TestNotLinearizable shows that the check can fail, and what a lost call may
-// and may not explain.
-func TestNotLinearizable(t *testing.T) {
-	at := func(value string, version fenced.Version, generation fenced.Generation, holder string) model.View {
-		return model.View{Key: "r", Exists: value != "", Value: value, Version: version, Generation: generation, Holder: holder}
-	}
-	grant := model.Grant{View: at("", 0, 1, "A"), Issued: true}
-	ok := func(c model.Call, v model.View) call { return call{c, outcome{Outcome: model.Outcome{View: v}}} }
-	lost := func(c model.Call) call { return call{c, outcome{lost: true}} }
-	claimA := model.Call{Op: model.TryAcquire, Holder: "A", Lease: long}
-	claimB := model.Call{Op: model.TryAcquire, Holder: "B", Lease: long}
-	dropA := model.Call{Op: drop, Holder: "A"}
-	commitA := model.Call{Op: model.Commit, Grant: grant, Value: []byte("a")}
-	reclaimA := model.Call{Op: model.Reclaim, Seen: 1}
-	read := model.Call{Op: model.Read}
-
-	for _, test := range []struct {
-		name    string
-		history []call
-		want    porcupine.CheckResult
-	}{
-		{"a lost commit that landed", []call{ok(claimA, at("", 0, 1, "A")), lost(commitA), ok(read, at("a", 1, 1, "A"))}, porcupine.Ok},
-		{"one that lands later", []call{ok(claimA, at("", 0, 1, "A")), lost(commitA), ok(read, at("", 0, 1, "A")), ok(read, at("a", 1, 1, "A"))}, porcupine.Ok},
-		{"one that never does", []call{ok(claimA, at("", 0, 1, "A")), lost(commitA), ok(read, at("", 0, 1, "A"))}, porcupine.Ok},
-		{"one that lands after its grant has ended", []call{ok(claimA, at("", 0, 1, "A")), lost(commitA), ok(reclaimA, at("", 0, 2, "")), ok(read, at("", 0, 2, "")), ok(read, at("a", 1, 2, ""))}, porcupine.Illegal},
-		{"one that lands twice", []call{ok(claimA, at("", 0, 1, "A")), lost(commitA), ok(read, at("a", 1, 1, "A")), ok(read, at("a", 2, 1, "A"))}, porcupine.Illegal},
-		{"one that lands and goes", []call{ok(claimA, at("", 0, 1, "A")), lost(commitA), ok(read, at("a", 1, 1, "A")), ok(read, at("", 0, 1, "A"))}, porcupine.Illegal},
-		{"one that was acknowledged and is not there", []call{ok(claimA, at("", 0, 1, "A")), ok(commitA, at("a", 1, 1, "A")), ok(read, at("", 0, 1, "A"))}, porcupine.Illegal},
-		{"a lost claim, dropped", []call{lost(claimA), lost(dropA), ok(read, at("", 0, 1, "A")), ok(claimB, at("", 0, 2, "B"))}, porcupine.Ok},
-		{"a lost claim that another passes", []call{lost(claimA), ok(read, at("", 0, 1, "A")), ok(claimB, at("", 0, 2, "B"))}, porcupine.Illegal},
-		{"two grants at once", []call{ok(claimA, at("", 0, 1, "A")), ok(claimB, at("", 0, 1, "B"))}, porcupine.Illegal},
-		{"a zombie's commit", []call{ok(claimA, at("", 0, 1, "A")), ok(reclaimA, at("", 0, 2, "")), ok(commitA, at("a", 1, 1, "A"))}, porcupine.Illegal},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			var history []porcupine.Operation
-			for i, c := range test.history {
-				c.Key, c.Grant.Key = "r", "r"
-				op := porcupine.Operation{Input: c.Call, Call: int64(2 * i), Output: c.outcome, Return: int64(2*i + 1)}
-				if c.lost {
-					op.Return = open
-				}
-				history = append(history, op)
-			}
-			verdict, _ := check(history)
-			require.Equal(t, test.want, verdict)
-		})
-	}
-}
-
-type call struct {
-	model.Call
-	outcome
 }

@@ -31,15 +31,15 @@ func newWire(t *testing.T) *wire {
 	t.Helper()
 	database.Server(t) // whoever has set none wants no server at all
 	if os.Getuid() != 0 {
-		t.Skip("not root: network namespaces cannot be made")
+		t.Skip("network namespaces are made by root alone: run this package as root, with FENCEDSQL_POSTGRES set")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("no ip command: install iproute2")
+		t.Skip("no ip command to make network namespaces with: install iproute2")
 	}
 	w := &wire{t, fmt.Sprintf("fenced-%d-s", os.Getpid()), fmt.Sprintf("fenced-%d-h", os.Getpid())}
 	for _, ns := range []string{w.server, w.holder} {
 		if out, err := exec.Command("ip", "netns", "add", ns).CombinedOutput(); err != nil {
-			t.Skipf("network namespaces cannot be made here (CAP_SYS_ADMIN?): %s", out)
+			t.Skipf("network namespaces cannot be made here: run this package with CAP_SYS_ADMIN and CAP_NET_ADMIN, as docker run --privileged gives: %s", out)
 		}
 		t.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", ns).Run() })
 	}

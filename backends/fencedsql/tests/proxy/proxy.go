@@ -60,6 +60,7 @@ type Proxy struct {
 	freed    chan struct{} // closed by Release
 	down     bool
 	sessions map[*session]struct{}
+	cancels  int
 	closed   bool
 }
 
@@ -124,6 +125,14 @@ func (p *Proxy) release() {
 	default:
 		close(p.freed)
 	}
+}
+
+// Cancels is how many requests to cancel a statement, each on a connection of its
+// own, the server has heard and done with.
+func (p *Proxy) Cancels() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cancels
 }
 
 // Down cuts all connections and takes no more until it is called with false.
@@ -210,6 +219,7 @@ func (p *Proxy) judge(side Side) (act Act, freed <-chan struct{}) {
 type session struct {
 	*Proxy
 	client, server *net.TCPConn
+	cancelling     bool // it is a request to cancel, and no more
 }
 
 // leaves ends the half of the client.
@@ -225,6 +235,11 @@ func (s *session) requests() {
 		m, err := read(s.client, first)
 		if err != nil {
 			return
+		}
+		if first && isCancel(m) {
+			s.mu.Lock()
+			s.cancelling = true
+			s.mu.Unlock()
 		}
 		var freed <-chan struct{}
 		if act == Pass {
@@ -282,6 +297,16 @@ func (s *session) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, s)
+	if s.cancelling {
+		s.cancels++
+	}
+}
+
+// isCancel reports whether m, the first message of a connection, is a request to
+// cancel what another does.
+func isCancel(m []byte) bool {
+	const code = 80877102
+	return len(m) >= 8 && binary.BigEndian.Uint32(m[4:]) == code
 }
 
 // read reads one message whole. The first that a client sends has no type.

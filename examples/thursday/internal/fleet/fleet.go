@@ -1,5 +1,3 @@
-// Package fleet is the program thursday without its main, for the modules that
-// run it on different stores: a main calls [Parse] and [Options.Play].
 package fleet
 
 import (

@@ -1,11 +1,15 @@
 // Package fleet is the demonstration itself: workers, a vendor that stalls, a
-// supervisor, and what the records say in the end.
+// supervisor, and what the records say in the end. It is apart for the modules
+// that run it on different stores: what they give [Main] calls [Parse] and
+// [Options.Play].
 package fleet
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 )
 
 // The exit codes.
@@ -14,6 +18,14 @@ const (
 	ExitFailed  = 1 // a record is wrong or stuck under the fence, or the run broke off
 	ExitMisused = 2
 )
+
+// Main runs a program until it is done or interrupted, and exits with its code.
+func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
 
 // Play is the program on the stores at place. It returns the exit code.
 func (o *Options) Play(ctx context.Context, place Place, stdout, stderr io.Writer) int {
