@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/fencedgo/fenced"
 	"github.com/fencedgo/fenced/backends/fencedsql"
 )
 
@@ -34,8 +33,9 @@ func TestHandedOverTooLate(t *testing.T) {
 	require.False(t, ok)
 	require.NoError(t, lock.Commit())
 	require.NoError(t, <-released)
-	is, err := r.s.Read(t.Context(), "k")
-	require.NoError(t, err)
-	require.Empty(t, is.Holder)
-	require.Equal(t, fenced.Generation(3), is.Generation)
+	require.Eventually(t, func() bool {
+		is, err := r.s.Read(t.Context(), "k")
+		require.NoError(t, err)
+		return is.Holder == "" && is.Generation == 3
+	}, 10*time.Second, time.Millisecond)
 }
