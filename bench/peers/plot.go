@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -27,8 +28,17 @@ var (
 	others = color.RGBA{0x6e, 0x77, 0x81, 0xff}
 )
 
-// newPlot returns an empty plot in our colours.
+// sans is the font that texts are measured with. Where it is missing, one of the
+// others is shown, which are as wide.
+const (
+	sans     = "Liberation Sans"
+	fallback = "'Liberation Sans',Arial,Helvetica,sans-serif"
+)
+
+// newPlot returns an empty plot in our colours and font.
 func newPlot(title string) *plot.Plot {
+	plot.DefaultFont.Variant = "Sans"
+	plotter.DefaultFont.Variant = "Sans"
 	p := plot.New()
 	p.BackgroundColor = panel
 	p.Title.Text = title
@@ -41,7 +51,7 @@ func newPlot(title string) *plot.Plot {
 		a.Label.Padding = vg.Points(4)
 	}
 	p.Legend.TextStyle.Color = ink
-	p.Legend.TextStyle.Font.Size = 11
+	p.Legend.TextStyle.Font.Size, p.Legend.Padding = 11, vg.Points(3)
 	return p
 }
 
@@ -90,8 +100,8 @@ func (r *report) plotCommit(file string) error {
 	if len(bars) == 0 {
 		return errors.New("no update to plot")
 	}
-	p := newPlot(fmt.Sprintf("Read, derive, write if unchanged: one of %s records of 64 bytes", thousands(r.mid())))
-	p.X.Label.Text = "time of an operation, logarithmic (whiskers: quartiles); × floor"
+	p := newPlot(fmt.Sprintf("Read, derive, write if unchanged: any of %s records of 64 bytes", thousands(r.mid())))
+	p.X.Label.Text = "time of an operation, logarithmic, with quartiles; beside it, how many times the floor's"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	low, high := math.Inf(1), 0.0
 	names := make([]string, len(bars))
@@ -100,7 +110,8 @@ func (r *report) plotCommit(file string) error {
 		low, high = min(low, b.value[0]), max(high, b.value[2])
 	}
 	p.NominalY(names...)
-	p.Y.LineStyle.Width, p.Y.Tick.LineStyle.Width, p.Y.Tick.Length = 0, 0, 0
+	p.Y.Width, p.Y.Tick.Width, p.Y.Tick.Length = 0, 0, 0
+	p.Y.Padding = vg.Points(8)
 	p.X.Min, p.X.Max = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high)))*4
 	p.Y.Min, p.Y.Max = -0.6, float64(len(bars))-0.4
 	rules := plotter.NewGrid()
@@ -134,7 +145,7 @@ func (b bar) draw(p *plot.Plot, y float64) error {
 	dot.GlyphStyle = draw.GlyphStyle{Color: b.color, Radius: vg.Points(4), Shape: draw.CircleGlyph{}}
 	label, err := plotter.NewLabels(plotter.XYLabels{
 		XYs:    plotter.XYs{{X: max(b.value[2], b.value.median()), Y: y}},
-		Labels: []string{fmt.Sprintf("%s  ×%s", value(b.value.median(), "ns"), figure(b.ratio))},
+		Labels: []string{fmt.Sprintf("%s (%s ×)", value(b.value.median(), "ns"), figure(b.ratio))},
 	})
 	if err != nil {
 		return err
@@ -191,12 +202,9 @@ func saveSVG(file string, width, height vg.Length, plots ...*plot.Plot) error {
 	for i, row := range plot.Align(column, tiles, area) {
 		plots[i].Draw(row[0])
 	}
-	f, err := os.Create(file)
-	if err != nil {
+	var svg bytes.Buffer
+	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	if _, err := canvas.WriteTo(f); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	return f.Close()
+	return os.WriteFile(file, bytes.ReplaceAll(svg.Bytes(), []byte(sans), []byte(fallback)), 0o644)
 }

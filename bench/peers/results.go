@@ -32,7 +32,8 @@ type samples struct {
 type result struct {
 	cell
 	Value  quartiles // in the unit of the work
-	Ratio  quartiles // to what it was set against; zero where to nothing
+	Base   quartiles // the same of what it was set against
+	Ratio  quartiles // of the two within a round; zero where set against nothing
 	Allocs float64
 	Bytes  float64 // that an operation allocates
 	Left   string  `json:",omitempty"` // why it was not measured
@@ -79,7 +80,7 @@ func pool(all []samples) []result {
 			p = &samples{cell: s.cell}
 			pooled[s.cell] = p
 		}
-		p.Values, p.Ratios = append(p.Values, s.Values...), append(p.Ratios, s.Ratios...)
+		p.Values, p.Base, p.Ratios = append(p.Values, s.Values...), append(p.Base, s.Base...), append(p.Ratios, s.Ratios...)
 		p.Allocs, p.Bytes, p.Left = max(p.Allocs, s.Allocs), max(p.Bytes, s.Bytes), cmp.Or(p.Left, s.Left)
 	}
 	for _, s := range all {
@@ -93,7 +94,7 @@ func pool(all []samples) []result {
 	for _, c := range order {
 		p := pooled[c]
 		results = append(results, result{
-			cell: c, Value: quartilesOf(p.Values), Ratio: quartilesOf(p.Ratios),
+			cell: c, Value: quartilesOf(p.Values), Base: quartilesOf(p.Base), Ratio: quartilesOf(p.Ratios),
 			Allocs: rounded(p.Allocs), Bytes: rounded(p.Bytes), Left: p.Left,
 		})
 	}

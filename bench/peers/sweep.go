@@ -27,7 +27,7 @@ func (j job) sweeps(s scale, e effort) []samples {
 	dead := make([]string, int(slices.Max(lapses)*float64(s.large)))
 	for i := range dead {
 		dead[i] = fmt.Sprintf("lapsed/%09d", i)
-		store.swap(dead[i], 0, make([]byte, j.Size))
+		create(store, dead[i], make([]byte, j.Size))
 	}
 	var results []samples
 	for _, share := range lapses {

@@ -60,6 +60,13 @@ func ownKeys(n int) []string {
 	return keys
 }
 
+// create adds a record.
+func create(s versioned, key string, value []byte) {
+	if !s.swap(key, 0, value) {
+		panic("there is a " + key)
+	}
+}
+
 // updating reads, derives and writes if unchanged; where somebody else wrote in
 // between, it begins again.
 func updating(s versioned, on setting) loop {
