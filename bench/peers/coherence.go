@@ -57,7 +57,8 @@ func coherencePeer(registry, title string, limit func(setting) string, how strin
 var coherenceWorker string
 
 // coherencePython returns the interpreter that has the package: of a virtual
-// environment of its own, made the first time.
+// environment of its own, made the first time. The first line of an error is for
+// the table, the rest names what is on this machine.
 func coherencePython() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -70,10 +71,10 @@ func coherencePython() (string, error) {
 	}
 	harness.Progress("installing %s %s", coherence, coherenceVersion)
 	if _, err := harness.Output(exec.Command("python3", "-m", "venv", "--clear", dir)); err != nil {
-		return "", fmt.Errorf("no virtual environment of Python: %w", err)
+		return "", fmt.Errorf("there is no python3 that makes a virtual environment\n%w", err)
 	}
 	if _, err := harness.Output(exec.Command(python, "-m", "pip", "install", "--quiet", coherence+"=="+coherenceVersion)); err != nil {
-		return "", fmt.Errorf("%s %s cannot be installed: %w", coherence, coherenceVersion, err)
+		return "", fmt.Errorf("%s %s cannot be installed\n%w", coherence, coherenceVersion, err)
 	}
 	return python, os.WriteFile(installed, nil, 0o600)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -63,6 +64,19 @@ func TestCoherenceProtocol(t *testing.T) {
 	}
 	if err := s.close(); err == nil {
 		t.Fatal("the worker ends well")
+	}
+}
+
+func TestCoherenceNeedsPython(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("PATH", "")
+	_, err := coherencePython()
+	if err == nil {
+		t.Fatal("Python was found nowhere")
+	}
+	if line, _, _ := strings.Cut(err.Error(), "\n"); line != "there is no python3 that makes a virtual environment" {
+		t.Fatalf("the table would say %q", line)
 	}
 }
 

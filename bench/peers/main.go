@@ -123,6 +123,11 @@ func (r run) measure() ([]samples, error) {
 	}
 	defer os.RemoveAll(dir)
 	_, missing := coherencePython()
+	var reason string
+	if missing != nil {
+		log.Print(missing)
+		reason, _, _ = strings.Cut("skipped: "+missing.Error(), "\n")
+	}
 	each, once := r.scale.jobs()
 	var all []samples
 	for p := range r.processes {
@@ -138,8 +143,7 @@ func (r run) measure() ([]samples, error) {
 		for i, j := range todo {
 			harness.Progress("process %d of %d, %d of %d: %s", p+1, r.processes, i+1, len(todo), j)
 			if peer, ok := peerOf(j.Peer); ok && peer.module == coherence && missing != nil {
-				reason, _, _ := strings.Cut(missing.Error(), "\n")
-				all = append(all, j.skipped(r.scale, "skipped: "+reason)...)
+				all = append(all, j.skipped(r.scale, reason)...)
 				continue
 			}
 			got, err := r.outside(bin, j)
