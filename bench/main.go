@@ -20,7 +20,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 	"time"
@@ -76,18 +75,9 @@ func main() {
 
 // measureInside measures r here, for a parent to read.
 func measureInside(r row, e effort, profile string) error {
-	if profile != "" {
-		f, err := os.Create(profile)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
-	return json.NewEncoder(os.Stdout).Encode(r.measure(e))
+	return harness.Profile(profile, func() error {
+		return json.NewEncoder(os.Stdout).Encode(r.measure(e))
+	})
 }
 
 // measureAll measures the table in fresh processes and prints it.

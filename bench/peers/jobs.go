@@ -47,7 +47,11 @@ func (s scale) jobs() (each, once []job) {
 	for _, n := range []int{s.small, s.mid, s.large} {
 		for _, size := range []int{little, big} {
 			for _, p := range all() {
-				each = append(each, job{comparing, p.name, n, size})
+				if j := (job{comparing, p.name, n, size}); p.module == coherence {
+					once = append(once, j)
+				} else {
+					each = append(each, j)
+				}
 			}
 		}
 	}

@@ -32,6 +32,7 @@ func main() {
 		render  = flag.Bool("render", false, "measure nothing, and render the results file again")
 		inside  = flag.String("inside", "", "do one `job`, as JSON, in this process and print what it measured; for the command itself and for profiling")
 		to      = flag.String("o", "", "the `directory` to write to, by default this one")
+		profile = flag.String("cpuprofile", "", "with -inside, write a CPU profile to this `file`")
 		jobs    = flag.Bool("jobs", false, "print the jobs, as -inside takes them, and exit")
 	)
 	flag.Parse()
@@ -42,7 +43,7 @@ func main() {
 	var err error
 	switch {
 	case *inside != "":
-		err = r.inside(*inside)
+		err = harness.Profile(*profile, func() error { return r.inside(*inside) })
 	case *jobs:
 		err = r.list()
 	case *render:
