@@ -7,6 +7,7 @@ uniform|hot" reads, derives and commits COUNT times, in a random order or one
 artifact over and over. Each is answered by a line when it is done.
 """
 
+import itertools
 import random
 import sys
 import tempfile
@@ -47,7 +48,7 @@ class Records:
             artifact = Artifact(name=f"orders/{i:09d}", version=1, content_hash=compute_content_hash(content))
             registry.register_artifact(artifact, content)
             self.ids.append(artifact.id)
-        self.order = random.sample(self.ids, n)
+        self.order = itertools.cycle(random.sample(self.ids, n))
         self.check()
 
     def check(self):
@@ -57,9 +58,7 @@ class Records:
             sys.exit("commit_cas is no versioned compare-and-swap")
 
     def update(self, count, hot):
-        # The next part of the order; what repeats is the order as a whole.
-        ids = self.ids[:1] * count if hot else (self.order * (count // len(self.order) + 1))[:count]
-        self.order = self.order[count % len(self.order):] + self.order[: count % len(self.order)]
+        ids = itertools.repeat(self.ids[0], count) if hot else itertools.islice(self.order, count)
         registry, content = self.registry, self.content
         for id in ids:
             self.counter += 1
