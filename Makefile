@@ -109,6 +109,10 @@ traces:
 bench: ## Print the ratios to the floor, beside what was promised.
 	@cd bench && go run .
 
+.PHONY: bench-report
+bench-report: ## Measure what people would use instead as well; write bench/RESULTS.md and plots.
+	@cd bench && go run ./peers
+
 .PHONY: cover
 cover: ## Statement coverage of the library by the root module's tests.
 	@mkdir -p .cache

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fencedgo/fenced"
+	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 // What is no ratio: a sweep in µs, a record in bytes.
@@ -19,14 +20,14 @@ func sweep(live, lapsed int) func(effort) result {
 		dead := make([]string, lapsed)
 		for i := range dead {
 			dead[i] = fmt.Sprintf("dead/%011d", i)
-			must(s.CompareAndSwap(ctx, dead[i], 0, value))
+			harness.Must(s.CompareAndSwap(ctx, dead[i], 0, value))
 		}
 		once := func() time.Duration {
 			for _, k := range dead {
-				must(s.TryAcquire(ctx, k, "worker-1", 1))
+				harness.Must(s.TryAcquire(ctx, k, "worker-1", 1))
 			}
 			start := time.Now()
-			ended := must(s.ReclaimExpired(ctx, 0))
+			ended := harness.Must(s.ReclaimExpired(ctx, 0))
 			took := time.Since(start)
 			if len(ended) != lapsed {
 				panic(fmt.Sprintf("%d grants reclaimed, want %d", len(ended), lapsed))
@@ -44,8 +45,8 @@ func sweep(live, lapsed int) func(effort) result {
 				took = append(took, float64(once().Nanoseconds()))
 				units = append(units, f.turn(e.batch))
 			}
-			_, ns, _ := quartiles(took)
-			_, unit, _ := quartiles(units)
+			_, ns, _ := harness.Quartiles(took)
+			_, unit, _ := harness.Quartiles(units)
 			r.Values = append(r.Values, ns/1e3)
 			r.Ns = append(r.Ns, ns)
 			r.Floor = append(r.Floor, ns/unit)
@@ -55,16 +56,16 @@ func sweep(live, lapsed int) func(effort) result {
 }
 
 // The lives of a record that its memory is measured after.
-func idle(s *fenced.Store, k string) { must(s.CompareAndSwap(ctx, k, 0, value)) }
+func idle(s *fenced.Store, k string) { harness.Must(s.CompareAndSwap(ctx, k, 0, value)) }
 
 func live(s *fenced.Store, k string) {
-	g := must(s.TryAcquire(ctx, k, "worker-1", lease/2+rand.N(lease)))
-	must(s.Commit(ctx, g, value))
+	g := harness.Must(s.TryAcquire(ctx, k, "worker-1", lease/2+rand.N(lease)))
+	harness.Must(s.Commit(ctx, g, value))
 }
 
 func freed(s *fenced.Store, k string) {
-	r := must(s.Read(ctx, k))
-	must(s.Reclaim(ctx, k, r.Generation))
+	r := harness.Must(s.Read(ctx, k))
+	harness.Must(s.Reclaim(ctx, k, r.Generation))
 }
 
 // memory measures what n records take beyond key and value, in bytes a record.
@@ -73,7 +74,7 @@ func memory(n int, lives ...func(*fenced.Store, string)) func(effort) result {
 	return func(effort) result {
 		keys := make([]string, n)
 		for i := range keys {
-			keys[i] = key(i)
+			keys[i] = harness.Key(i)
 		}
 		before := heap()
 		s := fenced.NewStore(fenced.Options{})

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/fencedgo/fenced"
+	"github.com/fencedgo/fenced/bench/internal/floor"
+	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 // contender is one way to do an operation. Any two can be set against each
@@ -31,16 +32,6 @@ var (
 	value = []byte("{\"order\":4412,\"state\":\"enriched\",\"vendor\":\"acme\",\"score\":0.973}\n")
 )
 
-// key returns the key of record i, 16 bytes.
-func key(i int) string { return fmt.Sprintf("orders/%09d", i) }
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // seen is what a writer without a grant carries of a record.
 type seen struct {
 	key     string
@@ -50,7 +41,7 @@ type seen struct {
 func unseen(n int) []seen {
 	records := make([]seen, n)
 	for i := range records {
-		records[i].key = key(i)
+		records[i].key = harness.Key(i)
 	}
 	return records
 }
@@ -58,17 +49,18 @@ func unseen(n int) []seen {
 // floorOf returns a floor of n records, each written once. The writers of all
 // that follows come with keys of their own, as they do in life, where a key
 // arrives in a request or a row and is not the string that the map has stored.
-func floorOf(n int) (*floor, []seen) {
-	f, records := newFloor(), unseen(n)
+func floorOf(n int) (*floor.Floor, []seen) {
+	f, records := floor.New(), unseen(n)
 	for i := range records {
-		f.write(&records[i], value)
-		records[i].key = key(i)
+		write(f, &records[i], value)
+		records[i].key = harness.Key(i)
 	}
 	return f, records
 }
 
-func (f *floor) write(r *seen, value []byte) {
-	version, ok := f.swap(r.key, r.version, value)
+// write swaps r, whose version the writer carries.
+func write(f *floor.Floor, r *seen, value []byte) {
+	version, ok := f.Swap(r.key, r.version, value)
 	if !ok {
 		panic("floor: version conflict")
 	}
@@ -80,7 +72,7 @@ func storeOf(n int) (*fenced.Store, []seen) {
 	s, records := fenced.NewStore(fenced.Options{}), unseen(n)
 	for i := range records {
 		swap(s, &records[i], value)
-		records[i].key = key(i)
+		records[i].key = harness.Key(i)
 	}
 	return s, records
 }
@@ -99,7 +91,7 @@ func claimed(n int) (*fenced.Store, []fenced.Grant) {
 	s, records := storeOf(n)
 	grants := make([]fenced.Grant, n)
 	for i, r := range records {
-		grants[i] = must(s.TryAcquire(ctx, r.key, "worker-1", lease))
+		grants[i] = harness.Must(s.TryAcquire(ctx, r.key, "worker-1", lease))
 	}
 	return s, grants
 }
@@ -108,7 +100,7 @@ var floorSwap = contender{"floor: compare-and-swap", func(n int) run {
 	f, records := floorOf(n)
 	return func(order []int32) {
 		for _, i := range order {
-			f.write(&records[i], value)
+			write(f, &records[i], value)
 		}
 	}
 }}
@@ -120,7 +112,7 @@ var floorOne = contender{"floor: compare-and-swap of one record", func(n int) ru
 	return func(order []int32) {
 		r := records[order[0]]
 		for range order {
-			f.write(&r, value)
+			write(f, &r, value)
 		}
 		records[order[0]] = r
 	}
@@ -130,7 +122,7 @@ var floorRead = contender{"floor: read", func(n int) run {
 	f, records := floorOf(n)
 	return func(order []int32) {
 		for _, i := range order {
-			if v, _ := f.read(records[i].key); len(v) != len(value) {
+			if v, _ := f.Read(records[i].key); len(v) != len(value) {
 				panic("floor: wrong value")
 			}
 		}
@@ -143,7 +135,7 @@ var floorGrow = contender{"floor: compare-and-swap of a value that outgrows its 
 	return func(order []int32) {
 		v := size()
 		for _, i := range order {
-			f.write(&records[i], v)
+			write(f, &records[i], v)
 		}
 	}
 }}
@@ -181,7 +173,7 @@ var commitGrow = contender{"commit of a value that outgrows its space", func(n i
 	return func(order []int32) {
 		v := size()
 		for _, i := range order {
-			grants[i] = must(s.Commit(ctx, grants[i], v))
+			grants[i] = harness.Must(s.Commit(ctx, grants[i], v))
 		}
 	}
 }}
@@ -243,8 +235,8 @@ var cycle = contender{"claim + commit + release", func(n int) run {
 var commitStale = contender{"commit under a grant that has ended", func(n int) run {
 	s, grants := claimed(n)
 	for _, g := range grants {
-		must(s.Reclaim(ctx, g.Key, g.Generation))
-		must(s.TryAcquire(ctx, g.Key, "worker-2", lease))
+		harness.Must(s.Reclaim(ctx, g.Key, g.Generation))
+		harness.Must(s.TryAcquire(ctx, g.Key, "worker-2", lease))
 	}
 	return refused(s, grants)
 }}
@@ -252,7 +244,7 @@ var commitStale = contender{"commit under a grant that has ended", func(n int) r
 var commitMoved = contender{"commit under an old version", func(n int) run {
 	s, grants := claimed(n)
 	for _, g := range grants {
-		must(s.Commit(ctx, g, value))
+		harness.Must(s.Commit(ctx, g, value))
 	}
 	return refused(s, grants)
 }}
@@ -271,13 +263,13 @@ func refused(s *fenced.Store, grants []fenced.Grant) run {
 // there are records, of which some are held under leases that end sooner and
 // later than the new one.
 func claimBeside(live, records int) contender {
-	name := fmt.Sprintf("claim + release beside %s live leases", short(live))
+	name := fmt.Sprintf("claim + release beside %s live leases", harness.Short(live))
 	return contender{name, func(n int) run {
 		s, _ := leased(live, records)
 		free := make([]string, n)
 		for i := range free {
 			free[i] = fmt.Sprintf("free/%011d", i)
-			must(s.CompareAndSwap(ctx, free[i], 0, value))
+			harness.Must(s.CompareAndSwap(ctx, free[i], 0, value))
 		}
 		return func(order []int32) {
 			for _, i := range order {
@@ -298,13 +290,10 @@ func claimBeside(live, records int) contender {
 func leased(live, n int) (*fenced.Store, []seen) {
 	s, records := storeOf(n)
 	for _, r := range records[:live] {
-		must(s.TryAcquire(ctx, r.key, "worker-1", lease/2+rand.N(lease)))
+		harness.Must(s.TryAcquire(ctx, r.key, "worker-1", lease/2+rand.N(lease)))
 	}
 	return s, records
 }
-
-// crowd is how many goroutines pass one record on.
-const crowd = 64
 
 // handOver passes on a record that has no value yet: the semaphore it is set
 // against carries none, and cycle pays for the copy that a claim returns.
@@ -312,8 +301,8 @@ var handOver = contender{"hand-over: fenced", func(n int) run {
 	s, _ := storeOf(n)
 	return func(order []int32) {
 		k := fmt.Sprintf("held/%011d", order[0])
-		first := must(s.Acquire(ctx, k, "worker-0", lease))
-		passOn(len(order), func() { must(0, s.Release(ctx, first)) }, func() {
+		first := harness.Must(s.Acquire(ctx, k, "worker-0", lease))
+		harness.PassOn(len(order), func() { harness.Must(0, s.Release(ctx, first)) }, func() {
 			g, err := s.Acquire(ctx, k, "worker-1", lease)
 			if err != nil {
 				panic(err)
@@ -328,8 +317,8 @@ var handOver = contender{"hand-over: fenced", func(n int) run {
 var handOverSemaphore = contender{"hand-over: golang.org/x/sync/semaphore", func(int) run {
 	s := semaphore.NewWeighted(1)
 	return func(order []int32) {
-		must(0, s.Acquire(ctx, 1))
-		passOn(len(order), func() { s.Release(1) }, func() {
+		harness.Must(0, s.Acquire(ctx, 1))
+		harness.PassOn(len(order), func() { s.Release(1) }, func() {
 			if err := s.Acquire(ctx, 1); err != nil {
 				panic(err)
 			}
@@ -337,28 +326,6 @@ var handOverSemaphore = contender{"hand-over: golang.org/x/sync/semaphore", func
 		})
 	}
 }}
-
-// passOn calls turn n times from a crowd of goroutines, which first queue up and
-// are then let go. Whoever has had its turn queues up again behind the others,
-// so that every turn but the last ones is handed over.
-func passOn(n int, letGo, turn func()) {
-	var ready, done sync.WaitGroup
-	for i := range crowd {
-		ready.Add(1)
-		done.Go(func() {
-			ready.Done()
-			for range (n + i) / crowd {
-				turn()
-			}
-		})
-	}
-	ready.Wait()
-	for range crowd {
-		runtime.Gosched()
-	}
-	letGo()
-	done.Wait()
-}
 
 // parallel does what c does from the given number of goroutines, each on
 // records of its own.

@@ -20,10 +20,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime/pprof"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 func main() {
@@ -74,18 +75,9 @@ func main() {
 
 // measureInside measures r here, for a parent to read.
 func measureInside(r row, e effort, profile string) error {
-	if profile != "" {
-		f, err := os.Create(profile)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
-	return json.NewEncoder(os.Stdout).Encode(r.measure(e))
+	return harness.Profile(profile, func() error {
+		return json.NewEncoder(os.Stdout).Encode(r.measure(e))
+	})
 }
 
 // measureAll measures the table in fresh processes and prints it.
@@ -107,7 +99,7 @@ func measureAll(table []row, e effort, processes int) error {
 			return err
 		}
 		for i, r := range table {
-			progress("process %d of %d: %s", p+1, processes, r.name)
+			harness.Progress("process %d of %d: %s", p+1, processes, r.name)
 			one, err := b.measure(r, e)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
@@ -115,10 +107,10 @@ func measureAll(table []row, e effort, processes int) error {
 			results[i].merge(one)
 		}
 	}
-	progress("")
+	harness.Progress("")
 	printTable(os.Stdout, table, results)
 	fmt.Printf("\n%d processes of %d rounds of %d turns of %d operations; %s; effective cores now %.2f\n",
-		processes, e.rounds, e.turns, e.batch, time.Since(started).Round(time.Second), effectiveCores())
+		processes, e.rounds, e.turns, e.batch, time.Since(started).Round(time.Second), harness.EffectiveCores())
 	return nil
 }
 
@@ -127,19 +119,19 @@ func measureAll(table []row, e effort, processes int) error {
 type binaries struct{ bench, tests string }
 
 func build(dir string, layout int) (binaries, error) {
-	progress("building layout %d", layout)
+	harness.Progress("building layout %d", layout)
 	b := binaries{filepath.Join(dir, fmt.Sprint("bench-", layout)), filepath.Join(dir, fmt.Sprint("tests-", layout))}
 	flags := fmt.Sprint("-ldflags=-randlayout=", layout)
-	if _, err := output(exec.Command("go", "build", flags, "-o", b.bench, ".")); err != nil {
+	if _, err := harness.Output(exec.Command("go", "build", flags, "-o", b.bench, ".")); err != nil {
 		return b, err
 	}
-	root, err := output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fencedgo/fenced"))
+	root, err := harness.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fencedgo/fenced"))
 	if err != nil {
 		return b, err
 	}
 	test := exec.Command("go", "test", "-c", flags, "-o", b.tests, ".")
 	test.Dir = strings.TrimSpace(string(root))
-	_, err = output(test)
+	_, err = harness.Output(test)
 	return b, err
 }
 
@@ -152,7 +144,7 @@ func (b binaries) measure(r row, e effort) (result, error) {
 	if r.procs > 0 {
 		cmd.Env = append(os.Environ(), fmt.Sprint("GOMAXPROCS=", r.procs))
 	}
-	out, err := output(cmd)
+	out, err := harness.Output(cmd)
 	if err != nil {
 		return result{}, err
 	}
@@ -163,7 +155,7 @@ func (b binaries) measure(r row, e effort) (result, error) {
 // benchmark measures a row that only the store's own tests can measure: they have
 // a commit without a fence. A run of the benchmark counts as a round.
 func (b binaries) benchmark(r row, e effort) (result, error) {
-	out, err := output(exec.Command(b.tests, "-test.run=^$", "-test.bench=^BenchmarkFence$/^"+strings.TrimPrefix(r.name, "fence-")+"$",
+	out, err := harness.Output(exec.Command(b.tests, "-test.run=^$", "-test.bench=^BenchmarkFence$/^"+strings.TrimPrefix(r.name, "fence-")+"$",
 		fmt.Sprintf("-test.benchtime=%dx", e.turns), fmt.Sprint("-test.count=", e.rounds)))
 	if err != nil {
 		return result{}, err
@@ -179,23 +171,4 @@ func (b binaries) benchmark(r row, e effort) (result, error) {
 		return one, fmt.Errorf("no ratio in the output of %s:\n%s", b.tests, out)
 	}
 	return one, nil
-}
-
-// output runs cmd and returns what it prints; an error says what it complained
-// of.
-func output(cmd *exec.Cmd) ([]byte, error) {
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", cmd, err, complaint.String())
-	}
-	return out, nil
-}
-
-// progress shows what is being done, on one line, where somebody looks.
-func progress(format string, args ...any) {
-	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-		fmt.Fprintf(os.Stderr, "\r\033[K"+format, args...)
-	}
 }

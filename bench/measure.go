@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"time"
+
+	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 // effort is how much is measured in one process. In a round the contenders take
@@ -111,32 +111,10 @@ func compare(subject, baseline *side, e effort) result {
 				took[which] = append(took[which], [...]*side{subject, baseline}[which].turn(e.batch))
 			}
 		}
-		_, ns, _ := quartiles(took[0])
-		_, unit, _ := quartiles(took[1])
+		_, ns, _ := harness.Quartiles(took[0])
+		_, unit, _ := harness.Quartiles(took[1])
 		r.Values = append(r.Values, ns/unit)
 		r.Ns = append(r.Ns, ns)
 	}
 	return r
-}
-
-// quartiles returns the quartiles of values, by the nearest rank.
-func quartiles(values []float64) (q1, median, q3 float64) {
-	if len(values) == 0 {
-		return 0, 0, 0
-	}
-	v := slices.Sorted(slices.Values(values))
-	at := func(q float64) float64 { return v[int(q*float64(len(v)-1)+0.5)] }
-	return at(0.25), at(0.5), at(0.75)
-}
-
-// short writes a number of records as people say it.
-func short(n int) string {
-	switch {
-	case n >= 1e6 && n%1e6 == 0:
-		return fmt.Sprintf("%d M", n/1e6)
-	case n >= 1e3 && n%1e3 == 0:
-		return fmt.Sprintf("%d k", n/1e3)
-	default:
-		return fmt.Sprint(n)
-	}
 }

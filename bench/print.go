@@ -3,9 +3,18 @@ package main
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fencedgo/fenced/bench/internal/harness"
 )
+
+// machine says what the figures were measured on; without it they say nothing.
+func machine() string {
+	return fmt.Sprintf("%s, %s, GOMAXPROCS %d, effective cores %.2f, commit %s\n64-byte values; one goroutine where nothing else is said; F: compare-and-swap of the floor, a striped mutex and map without grants\n",
+		runtime.Version(), harness.Processor(), runtime.GOMAXPROCS(0), harness.EffectiveCores(), harness.Revision())
+}
 
 // printTable prints what was measured beside what it should not exceed.
 func printTable(w io.Writer, table []row, results []result) {
@@ -42,7 +51,7 @@ func printTable(w io.Writer, table []row, results []result) {
 
 // line returns the cells of r.
 func (r row) line(got result) []string {
-	q1, median, q3 := quartiles(got.Values)
+	q1, median, q3 := harness.Quartiles(got.Values)
 	digits := "%.2f"
 	if r.unit != "" {
 		digits = "%.1f"
@@ -62,12 +71,12 @@ func (r row) line(got result) []string {
 		meets = meets && got.Allocs < r.allocs+0.01 // the test of a whole batch sees an allocation of the runtime now and then
 	}
 	if len(got.Ns) > 0 {
-		_, m, _ := quartiles(got.Ns)
+		_, m, _ := harness.Quartiles(got.Ns)
 		ns = fmt.Sprintf("%.0f", m)
 	}
 	values := fmt.Sprintf("%s [%s .. %s]", number(median), number(q1), number(q3))
 	if len(got.Floor) > 0 {
-		_, m, _ := quartiles(got.Floor)
+		_, m, _ := harness.Quartiles(got.Floor)
 		values += fmt.Sprintf(" = %.0f F", m)
 	}
 	verdict := "yes"

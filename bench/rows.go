@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"runtime"
+
+	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 // row is a line of the table: what is measured, and what it should not exceed.
@@ -38,7 +40,7 @@ func whole(measure func(effort) result) func(effort) result {
 // rows returns the table. Where it says nothing else, one goroutine works, and
 // the ratio is to the floor's compare-and-swap.
 func rows(s sizes) []row {
-	mid, large := short(s.mid), short(s.large)
+	mid, large := harness.Short(s.mid), harness.Short(s.large)
 	const none = -1
 	procs := runtime.GOMAXPROCS(0)
 	table := []row{
@@ -61,14 +63,14 @@ func rows(s sizes) []row {
 		{"sweep", "sweep of " + large + " live leases, none lapsed", "µs", 20, none, 0, sweep(s.large, 0)},
 		{"sweep-lapsed", "sweep of " + large + " live leases, 1 k lapsed", "µs", 0, none, 0, sweep(s.large, 1_000)},
 		{
-			"hand-over", fmt.Sprintf("hand-over among %d goroutines ÷ x/sync/semaphore", crowd), "", 1.0, none, 0,
+			"hand-over", fmt.Sprintf("hand-over among %d goroutines ÷ x/sync/semaphore", harness.Crowd), "", 1.0, none, 0,
 			whole(against(handOver, s.small, handOverSemaphore, 1)),
 		},
 		{"hand-over-1", "the same on one processor", "", 1.0, none, 1, whole(against(handOver, s.small, handOverSemaphore, 1))},
 		{"memory-idle", "memory beyond key and value, written only, " + large, "B", 150, none, 0, memory(s.large, idle)},
 		{"memory-live", "the same, with a live grant", "B", 220, none, 0, memory(s.large, live)},
 		{"memory-freed", "the same, all held once and free again", "B", 150, none, 0, memory(s.large, live, freed)},
-		{"growth", "commit, " + large + " ÷ " + short(s.tiny), "", 3, 0, 0, against(commit, s.large, commit, s.tiny)},
+		{"growth", "commit, " + large + " ÷ " + harness.Short(s.tiny), "", 3, 0, 0, against(commit, s.large, commit, s.tiny)},
 		{"growth-floor", "the same of F, for comparison", "", 0, none, 0, against(floorSwap, s.large, floorSwap, s.tiny)},
 	}
 	if procs > 1 {

@@ -1,14 +1,15 @@
-package main
+// Package floor is what people write by hand, and what everything is measured
+// against: a striped mutex and map doing a versioned compare-and-swap, with the
+// value copied in under the lock. No grants, no leases, no events.
+package floor
 
 import (
 	"hash/maphash"
 	"sync"
 )
 
-// floor is what people write by hand, and what everything is measured against:
-// a striped mutex and map doing a versioned compare-and-swap, with the value
-// copied in under the lock. No grants, no leases, no events.
-type floor struct {
+// Floor is a store of versioned values. To be made by [New].
+type Floor struct {
 	seed    maphash.Seed
 	stripes [256]struct {
 		mu      sync.Mutex
@@ -21,17 +22,18 @@ type entry struct {
 	value   []byte
 }
 
-func newFloor() *floor {
-	f := &floor{seed: maphash.MakeSeed()}
+// New returns an empty floor.
+func New() *Floor {
+	f := &Floor{seed: maphash.MakeSeed()}
 	for i := range f.stripes {
 		f.stripes[i].entries = make(map[string]entry)
 	}
 	return f
 }
 
-// swap writes a copy of value if the entry of key is at version, 0 where there
+// Swap writes a copy of value if the entry of key is at version, 0 where there
 // is none, and returns the version it is at then.
-func (f *floor) swap(key string, version uint64, value []byte) (uint64, bool) {
+func (f *Floor) Swap(key string, version uint64, value []byte) (uint64, bool) {
 	s := &f.stripes[maphash.String(f.seed, key)%uint64(len(f.stripes))]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +51,8 @@ func (f *floor) swap(key string, version uint64, value []byte) (uint64, bool) {
 	return e.version, true
 }
 
-// read returns a copy of the value of key, and its version.
-func (f *floor) read(key string) ([]byte, uint64) {
+// Read returns a copy of the value of key, and its version.
+func (f *Floor) Read(key string) ([]byte, uint64) {
 	s := &f.stripes[maphash.String(f.seed, key)%uint64(len(f.stripes))]
 	s.mu.Lock()
 	defer s.mu.Unlock()

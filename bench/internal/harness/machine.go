@@ -1,4 +1,6 @@
-package main
+// Package harness is what the commands of this module share: records, quartiles,
+// a crowd of goroutines, and what the machine is.
+package harness
 
 import (
 	"fmt"
@@ -10,13 +12,8 @@ import (
 	"time"
 )
 
-// machine says what the figures were measured on; without it they say nothing.
-func machine() string {
-	return fmt.Sprintf("%s, %s, GOMAXPROCS %d, effective cores %.2f, commit %s\n64-byte values; one goroutine where nothing else is said; F: compare-and-swap of the floor, a striped mutex and map without grants\n",
-		runtime.Version(), processor(), runtime.GOMAXPROCS(0), effectiveCores(), revision())
-}
-
-func processor() string {
+// Processor returns the model and number of the processors.
+func Processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(info)) {
 		if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
@@ -26,7 +23,8 @@ func processor() string {
 	return fmt.Sprintf("%d × %s", runtime.NumCPU(), runtime.GOARCH)
 }
 
-func revision() string {
+// Revision returns the commit that is checked out.
+func Revision() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
 	if err != nil {
 		return "unknown"
@@ -34,9 +32,9 @@ func revision() string {
 	return strings.TrimSpace(string(out))
 }
 
-// effectiveCores returns how many goroutines' worth of work two of them get
+// EffectiveCores returns how many goroutines' worth of work two of them get
 // done: two on a quiet machine, one where somebody else has the other core.
-func effectiveCores() float64 {
+func EffectiveCores() float64 {
 	one := spin(1)
 	return 2 * float64(one) / float64(spin(2))
 }
