@@ -55,7 +55,7 @@ func (s *Store) claimFirst(ctx context.Context, key string) (row, []error, error
 	}
 }
 
-// serve hands the grant of r to w, or ends it where w has given up.
+// serve hands the grant of r to w, or ends it where w has left.
 func (s *Store) serve(ctx context.Context, w *waiter, r row) bool {
 	if s.lines.serve(w, r.grant()) {
 		return true

@@ -20,6 +20,8 @@
 //     several processes the first to look gets the record: an order in the
 //     database would need every claimant to show that it lives, or the dead
 //     would block the living.
+//   - A claim that is under way when its context ends may still be granted. That
+//     is waited for, half a second at most, and handed over; later it is undone.
 //   - The context of a grant ends with its lease too, since a holder that is cut
 //     off learns nothing else in time.
 //   - Deleted records keep their row, without value, for ever: it holds the

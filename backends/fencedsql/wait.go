@@ -17,10 +17,10 @@ import (
 // [Store.Wake] is called, when the lease lapses, and else at growing intervals of
 // at most [Options].Poll. Between Stores the first to look is served.
 //
-// If ctx ends first, its error is returned; what a claim that is under way then is
-// still granted is undone, as [Store.TryAcquire] says. Errors: that of ctx,
-// [fenced.ErrInvalid], [fenced.ErrClosed], [fenced.ErrUncertain], those of the
-// database.
+// If ctx ends first, its error is returned. A claim that is under way then is
+// waited for, half a second at most, and returned if it was granted; later it is
+// undone, as [Store.TryAcquire] says. Errors: that of ctx, [fenced.ErrInvalid],
+// [fenced.ErrClosed], [fenced.ErrUncertain], those of the database.
 func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Duration) (fenced.Grant, error) {
 	if err := s.checkClaim(ctx, key, holder, lease); err != nil {
 		return fenced.Grant{}, err
@@ -141,6 +141,13 @@ func (l *lines) join(key string, w *waiter) *waiter {
 // leave takes w out of the line, wherever it stands, and returns what it was
 // served with, if it was.
 func (l *lines) leave(key string, w *waiter) (fenced.Grant, bool) {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case w.busy <- struct{}{}: // nobody is about to serve it
+		defer l.put(w)
+	case <-timer.C:
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.left = true
@@ -163,13 +170,14 @@ func (l *lines) leave(key string, w *waiter) (fenced.Grant, bool) {
 	}
 }
 
-// head returns the first in the line for key that has not given up and is not
-// served, nil for none.
+// head returns the first in the line for key that has not given up, nil for none.
+// One that has, but has a look under way that may yet be granted, counts. One that
+// is served does not.
 func (l *lines) head(key string) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.m[key] {
-		if len(w.served) == 0 && !w.gone() {
+		if len(w.served) == 0 && (!w.gone() || len(w.busy) > 0) {
 			return w
 		}
 	}
@@ -220,15 +228,15 @@ func (l *lines) lock(w *waiter) bool {
 // put undoes take and lock.
 func (l *lines) put(w *waiter) { <-w.busy }
 
-// serve hands g to w, unless w has given up. It reports whether w has g, also
-// where it had it before.
+// serve hands g to w, unless w has left. It reports whether w has g, also where it
+// had it before.
 func (l *lines) serve(w *waiter, g fenced.Grant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case w.got == g.Generation:
 		return true
-	case w.got != 0, w.left, w.gone():
+	case w.got != 0, w.left:
 		return false
 	}
 	w.got = g.Generation
