@@ -25,8 +25,10 @@ func (s *Store) run(ctx context.Context, c call, args ...any) (row, []error, err
 	args = append([]any{escape.Replace(c.key)}, args...)
 	lost := false
 	for try := 1; ; try++ {
+		sent := time.Now()
 		r, err := s.step(ctx, c.step, c.late, args...)
 		lost = lost || r.lost
+		r.lost, r.sent = lost, sent
 		if err != nil {
 			if lost {
 				err = inDoubt(err)

@@ -24,9 +24,7 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 	}
 	r, reasons, err := s.claimFirst(ctx, key)
 	if err == nil && reasons == nil {
-		c := claimant{holder: holder, lease: lease, nonce: newNonce()}
-		c.late = func(r row) { s.drop(ctx, r) }
-		r, reasons, err = s.claim(ctx, key, c)
+		r, reasons, err = s.claim(ctx, key, claimant{holder, lease, newNonce(), func(r row) { s.drop(ctx, r) }})
 	}
 	switch {
 	case err != nil:
@@ -34,6 +32,7 @@ func (s *Store) TryAcquire(ctx context.Context, key, holder string, lease time.D
 	case reasons != nil:
 		return fenced.Grant{}, r.conflict("acquire", fenced.Record{Key: key, Holder: holder}, reasons)
 	}
+	s.leases.issued(r)
 	return r.grant(), nil
 }
 
@@ -46,6 +45,7 @@ func (s *Store) claimFirst(ctx context.Context, key string) (row, []error, error
 			return row{}, nil, err
 		}
 		r, reasons, err := s.claim(ctx, key, w.claimant)
+		w.note(err)
 		served := err == nil && reasons == nil && s.serve(ctx, w, r)
 		s.lines.put(w)
 		w.wake() // to find that it is served, or to look for itself
@@ -57,17 +57,14 @@ func (s *Store) claimFirst(ctx context.Context, key string) (row, []error, error
 
 // serve hands the grant of r to w, or ends it where w has left.
 func (s *Store) serve(ctx context.Context, w *waiter, r row) bool {
-	if s.lines.serve(w, r.grant()) {
-		return true
-	}
-	end := func() {
+	has, first := s.lines.serve(w, r.grant())
+	switch {
+	case first:
+		s.leases.issued(r)
+	case !has && !s.spawn(func() { s.drop(ctx, r) }):
 		s.drop(ctx, r)
-		s.lines.wake(r.Key)
 	}
-	if !s.spawn(end) {
-		end()
-	}
-	return false
+	return has
 }
 
 func (s *Store) checkClaim(ctx context.Context, key, holder string, lease time.Duration) error {
@@ -93,32 +90,27 @@ type claimant struct {
 
 func (c claimant) holds(r row) bool { return r.wrote || r.held && r.nonce == c.nonce }
 
-// claim tries to claim for c. It returns the row, and why not, if another holds
-// the record.
-func (s *Store) claim(ctx context.Context, key string, c claimant) (row, []error, error) {
-	issued := s.issuing(c)
-	late := func(r row) {
+// tooLate is for the answer to a step that was to issue a grant to c.
+func (s *Store) tooLate(c claimant) func(row) {
+	sent := time.Now()
+	return func(r row) {
 		if c.holds(r) {
-			issued(r)
+			r.sent = sent
+			s.leases.ended(r)
 			c.late(r)
 		}
 	}
-	r, reasons, err := s.run(ctx, call{op: "acquire", key: key, step: &s.st.claim, judge: row.judgeClaim, mine: c.holds, late: late},
-		escape.Replace(c.holder), int64(c.nonce), millis(c.lease))
-	if err == nil && reasons == nil {
-		issued(r)
-	}
-	return r, reasons, err
 }
 
-// issuing is called before a grant is asked for. It returns a function that notes
-// that grant, and the end of the one before.
-func (s *Store) issuing(c claimant) func(row) {
-	until := time.Now().Add(c.lease)
-	return func(r row) {
+// claim tries to claim for c. It returns the row, and why not, if another holds
+// the record.
+func (s *Store) claim(ctx context.Context, key string, c claimant) (row, []error, error) {
+	r, reasons, err := s.run(ctx, call{op: "acquire", key: key, step: &s.st.claim, judge: row.judgeClaim, mine: c.holds, late: s.tooLate(c)},
+		escape.Replace(c.holder), int64(c.nonce), millis(c.lease))
+	if err == nil && reasons == nil {
 		s.leases.ended(r)
-		s.leases.issued(r, until)
 	}
+	return r, reasons, err
 }
 
 // drop ends a grant that was issued to a caller who had left.
@@ -126,4 +118,5 @@ func (s *Store) drop(ctx context.Context, r row) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 	defer cancel()
 	_, _ = s.step(ctx, &s.st.release, nil, escape.Replace(r.Key), int64(r.Generation), int64(r.nonce))
+	s.lines.wake(r.Key)
 }

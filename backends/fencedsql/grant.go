@@ -20,13 +20,12 @@ func (s *Store) Renew(ctx context.Context, g fenced.Grant, lease time.Duration) 
 	if err := fenced.CheckLease(lease); err != nil {
 		return fenced.Grant{}, err
 	}
-	sent := time.Now()
 	r, err := s.under(ctx, g, row.judge, call{op: "renew", step: &s.st.renew}, millis(lease))
 	if err != nil {
 		return fenced.Grant{}, err
 	}
 	g.Expires = r.Expires
-	s.leases.renewed(r, sent.Add(lease))
+	s.leases.renewed(r)
 	return g, nil
 }
 
@@ -60,20 +59,17 @@ func (s *Store) handOver(ctx context.Context, g fenced.Grant, w *waiter) error {
 		s.lines.put(w)
 		w.wake() // to find that it is served, or to look for itself
 	}()
-	issued := s.issuing(w.claimant)
-	mine := func(r row) bool { return w.holds(r) && g.Generation+1 == r.Generation && g.Nonce() == r.endedNonce }
-	late := func(r row) {
-		if mine(r) {
-			issued(r)
-			w.late(r)
-		}
+	// What w holds may be what it claimed itself, if the answer to this was not lost.
+	mine := func(r row) bool {
+		return r.lost && w.holds(r) && r.ended == fenced.Released && r.Generation == g.Generation+1 && r.endedNonce == g.Nonce()
 	}
-	r, err := s.under(ctx, g, row.judge, call{op: "release", step: &s.st.handOver, mine: mine, late: late},
+	r, err := s.under(ctx, g, row.judge, call{op: "release", step: &s.st.handOver, mine: mine, late: s.tooLate(w.claimant)},
 		millis(w.lease), escape.Replace(w.holder), int64(w.nonce))
+	w.note(err)
 	if err != nil {
 		return err
 	}
-	issued(r)
+	s.leases.ended(r)
 	s.serve(ctx, w, r)
 	return nil
 }

@@ -18,8 +18,8 @@ const (
 // Options configures a [Store]. The zero value is the default.
 type Options struct {
 	// Timeout is the longest that a call goes without an answer of the
-	// database, the wait for a connection and for locks included. 0:
-	// DefaultTimeout.
+	// database, the wait for a connection and for locks included; Acquire, whose
+	// context says how long it may wait, then asks again. 0: DefaultTimeout.
 	Timeout time.Duration
 
 	// MaxValue is the largest value in bytes. 0: DefaultMaxValue.

@@ -87,7 +87,7 @@ func again(ctx context.Context, once bool, f func() error) (lost bool, err error
 	for try := 1; ; try++ {
 		err := f()
 		sent := errors.Is(err, fenced.ErrUncertain)
-		died := errors.Is(err, driver.ErrBadConn) && !(sent && once)
+		died := errors.Is(err, driver.ErrBadConn) && (!sent || !once)
 		if !died && !errors.Is(err, errAnew) || pause(ctx, backoff(try, 100*time.Millisecond)) != nil {
 			if lost {
 				err = inDoubt(err)

@@ -2,6 +2,7 @@ package fencedsql
 
 import (
 	"context"
+	"time"
 
 	"github.com/fencedgo/fenced"
 )
@@ -23,9 +24,11 @@ func (s *Store) Read(ctx context.Context, key string) (fenced.Record, error) {
 func (s *Store) look(ctx context.Context, op, key string, st *statement) (row, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
+	sent := time.Now()
 	r, err := s.step(ctx, st, nil, escape.Replace(key))
 	if err != nil {
 		return row{}, failed(op, key, err)
 	}
+	r.sent = sent
 	return r.of(key), nil
 }

@@ -13,8 +13,9 @@ import (
 // found it. The zero row is that of a record without one.
 type row struct {
 	fenced.Record
-	wrote        bool // the step did
-	lost         bool // or may have, at a try whose answer was lost
+	wrote        bool      // the step did
+	lost         bool      // or may have, at a try whose answer was lost
+	sent         time.Time // when the step was, at the latest try, by the clock of this process
 	held         bool
 	exists       bool // also where the value was not asked for
 	nonce        uint64
@@ -112,6 +113,10 @@ func (r row) view() fenced.Record {
 }
 
 func (r row) grant() fenced.Grant { return fenced.NewGrant(r.Record, r.nonce) }
+
+// until is the end of the lease by the clock of this process, or a little before:
+// what the server measured of it began when the step was sent, at the earliest.
+func (r row) until() time.Time { return r.sent.Add(r.Expires.Sub(r.now)) }
 
 // lapsed reports whether the lease had ended when the step looked.
 func (r row) lapsed() bool { return r.held && !r.now.Before(r.Expires) }

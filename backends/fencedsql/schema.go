@@ -92,7 +92,7 @@ func (t tables) made(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	var version int
-	if err := get(ctx, t.q, `SELECT max(version) FROM fenced_schema`, &version); err != nil {
+	if err := get(ctx, t.q, `SELECT coalesce(max(version), 0) FROM fenced_schema`, &version); err != nil {
 		return false, t.amiss(err)
 	}
 	if version < schemaVersion {
@@ -109,12 +109,7 @@ func (t tables) made(ctx context.Context) (bool, error) {
 }
 
 // amiss returns what an error of a query says of the tables.
-func (t tables) amiss(err error) error {
-	if f := t.failure(err); f.sentinel != nil || finished(err) || broken(err) {
-		return f.wrap(err, false)
-	}
-	return fmt.Errorf("%w: %w", ErrNoSchema, err)
-}
+func (t tables) amiss(err error) error { return t.failure(err).wrap(err, false) }
 
 // make makes the tables, in the transaction that t.q is in.
 func (t tables) make(ctx context.Context, opts Options) error {

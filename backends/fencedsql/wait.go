@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fencedgo/fenced"
@@ -15,7 +16,8 @@ import (
 // same Store hands the record to the first of them in one step; otherwise the
 // first looks at the database: when this Store ends the grant in another way or
 // [Store.Wake] is called, when the lease lapses, and else at growing intervals of
-// at most [Options].Poll. Between Stores the first to look is served.
+// at most [Options].Poll. Between Stores the first to look is served. A look that
+// gets no answer in [Options].Timeout, as behind a guard, is made again.
 //
 // If ctx ends first, its error is returned. A claim that is under way then is
 // waited for, half a second at most, and returned if it was granted; later it is
@@ -25,14 +27,18 @@ func (s *Store) Acquire(ctx context.Context, key, holder string, lease time.Dura
 	if err := s.checkClaim(ctx, key, holder, lease); err != nil {
 		return fenced.Grant{}, err
 	}
-	w := s.lines.join(key, &waiter{claimant: claimant{holder: holder, lease: lease, nonce: newNonce()}, done: ctx.Done()})
+	w := &waiter{claimant: claimant{holder: holder, lease: lease, nonce: newNonce()}, done: ctx.Done()}
 	w.late = func(r row) {
 		s.serve(ctx, w, r)
 		w.wake()
 	}
+	s.lines.join(key, w)
 	err := s.wait(ctx, key, w)
 	if g, ok := s.lines.leave(key, w); ok {
 		return g, nil // also where ctx has ended since
+	}
+	if w.lost.Load() {
+		err = inDoubt(err)
 	}
 	return fenced.Grant{}, err
 }
@@ -42,12 +48,9 @@ func (s *Store) wait(ctx context.Context, key string, w *waiter) error {
 	if err := s.await(ctx, w.first, nil); err != nil {
 		return err
 	}
-	lost := false // a claim may have been granted whose answer never came
 	for try := 1; ; try++ {
 		r, done, err := s.tryFor(ctx, key, w)
-		sent := errors.Is(err, fenced.ErrUncertain)
-		lost = lost || sent
-		late := sent && errors.Is(err, context.DeadlineExceeded) // as behind a guard
+		late := errors.Is(err, fenced.ErrUncertain) && errors.Is(err, context.DeadlineExceeded) // as behind a guard
 		switch {
 		case done:
 			return nil
@@ -61,9 +64,6 @@ func (s *Store) wait(ctx context.Context, key string, w *waiter) error {
 		timer := time.NewTimer(wait)
 		err = s.await(ctx, w.woken, timer.C)
 		timer.Stop()
-		if err != nil && lost {
-			return inDoubt(err)
-		}
 		if err != nil {
 			return err
 		}
@@ -81,6 +81,7 @@ func (s *Store) tryFor(ctx context.Context, key string, w *waiter) (row, bool, e
 		return row{}, true, nil
 	}
 	r, reasons, err := s.claim(ctx, key, w.claimant)
+	w.note(err)
 	return r, err == nil && reasons == nil && s.serve(ctx, w, r), err
 }
 
@@ -120,10 +121,18 @@ type waiter struct {
 	served chan fenced.Grant // holds one
 	got    fenced.Generation // what it was served with
 	left   bool
+	lost   atomic.Bool // a grant may have been issued to it whose answer never came
+}
+
+// note takes down what a call that was to issue a grant to w returned.
+func (w *waiter) note(err error) {
+	if errors.Is(err, fenced.ErrUncertain) {
+		w.lost.Store(true)
+	}
 }
 
 // join puts w at the end of the line for key.
-func (l *lines) join(key string, w *waiter) *waiter {
+func (l *lines) join(key string, w *waiter) {
 	w.first, w.woken = make(chan struct{}), make(chan struct{}, 1)
 	w.busy, w.served = make(chan struct{}, 1), make(chan fenced.Grant, 1)
 	l.mu.Lock()
@@ -135,7 +144,6 @@ func (l *lines) join(key string, w *waiter) *waiter {
 	if len(l.m[key]) == 1 {
 		close(w.first)
 	}
-	return w
 }
 
 // leave takes w out of the line, wherever it stands, and returns what it was
@@ -228,20 +236,17 @@ func (l *lines) lock(w *waiter) bool {
 // put undoes take and lock.
 func (l *lines) put(w *waiter) { <-w.busy }
 
-// serve hands g to w, unless w has left. It reports whether w has g, also where it
-// had it before.
-func (l *lines) serve(w *waiter, g fenced.Grant) bool {
+// serve hands g to w, unless w has left or was served. It reports whether w has g,
+// and whether it has not had it before.
+func (l *lines) serve(w *waiter, g fenced.Grant) (has, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case w.got == g.Generation:
-		return true
-	case w.got != 0, w.left:
-		return false
+	if w.got == 0 && !w.left {
+		w.got = g.Generation
+		w.served <- g
+		return true, true
 	}
-	w.got = g.Generation
-	w.served <- g
-	return true
+	return w.got == g.Generation, false
 }
 
 // wake wakes the first in the line for key, or in every line for "".

@@ -49,7 +49,6 @@ func (s *Store) attach(ctx context.Context, w *watcher) error {
 	if s.leases.watch(w) {
 		return nil
 	}
-	sent := time.Now()
 	r, err := s.look(ctx, "context", w.g.Key, &s.st.look)
 	if err != nil {
 		return err
@@ -57,7 +56,7 @@ func (s *Store) attach(ctx context.Context, w *watcher) error {
 	if reasons := r.judge(w.g); reasons != nil {
 		return r.conflict("context", w.g.Record, reasons)
 	}
-	s.leases.adopt(w, r, sent)
+	s.leases.adopt(w, r)
 	w.adopted = true
 	return nil
 }
@@ -103,23 +102,25 @@ func (s *Store) lookAt(ctx context.Context, w *watcher, until time.Time) {
 	defer cancel()
 	looked := make(chan struct{})
 	defer close(looked)
-	s.spawn(func() {
+	heed := func() {
 		select {
 		case <-s.closed:
 			cancel()
 		case <-looked:
 		}
-	})
-	sent := time.Now()
+	}
+	if !s.spawn(heed) {
+		return
+	}
 	r, err := s.look(ctx, "context", w.g.Key, &s.st.look)
 	if err != nil {
 		return
 	}
 	if reasons := r.judge(w.g); reasons != nil {
-		s.leases.end(w.g.Key, w.g.Nonce(), r, reasons)
+		s.leases.end(w.g.Key, w.g.Nonce(), w.g.Generation, r, reasons)
 		return
 	}
-	s.leases.seen(r, sent)
+	s.leases.seen(r)
 }
 
 // farewell is the cause with which the context of g ends.
@@ -157,61 +158,67 @@ type tenure struct {
 	key        string
 	generation fenced.Generation
 	expires    time.Time // by the clock of the server, to tell one lease from another
-	asOf       time.Time // by that clock too: answers may come in another order
+	asOf       time.Time // by that clock too: when the answer was given that all this is from
+	came       time.Time // when it came, by the monotonic clock of this process
+	looked     bool      // it was that to a look
 	until      time.Time // by the monotonic clock of this process
 	watchers   map[*watcher]struct{}
 }
 
-// issued notes that the current grant of r was, and that its lease lasts until
-// then.
-func (l *leases) issued(r row, until time.Time) {
+// issued notes that the current grant of r was, to a caller of this process.
+func (l *leases) issued(r row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.put(r, until)
+	l.put(r, false)
 }
 
-// renewed notes a new lease. The grant may have ended since, and then is not known
-// any more; and another renewal may have been answered first.
-func (l *leases) renewed(r row, until time.Time) {
+// renewed notes a new lease, unless another was made after it whose answer came
+// first. A grant that is not known any more has ended since.
+func (l *leases) renewed(r row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t := l.m[r.nonce]; t != nil && !r.now.Before(t.asOf) {
-		l.put(r, until)
+	if t := l.of(r.nonce, r.Generation); t != nil && (r.sent.After(t.came) || t.looked || !r.now.Before(t.asOf)) {
+		l.put(r, false)
 	}
 }
 
-// seen notes a lease that a look found, and that may be known more exactly
-// already. It was sent before the server measured the rest of the lease.
-func (l *leases) seen(r row, sent time.Time) {
+// seen notes a lease that a look found. What was known when it was sent may since
+// be known better.
+func (l *leases) seen(r row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.see(r, sent)
-}
-
-// adopt is seen of the grant of w, and watch, in one step: a grant that ends in
-// between would be no longer known.
-func (l *leases) adopt(w *watcher, r row, sent time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.see(r, sent)
-	l.m[w.g.Nonce()].add(w)
-}
-
-func (l *leases) see(r row, sent time.Time) {
-	if t := l.m[r.nonce]; t != nil && (t.expires.Equal(r.Expires) || !r.now.After(t.asOf)) {
-		return
+	if t := l.of(r.nonce, r.Generation); t != nil && r.sent.After(t.came) && !t.expires.Equal(r.Expires) {
+		l.put(r, true)
 	}
-	l.put(r, sent.Add(r.Expires.Sub(r.now)))
 }
 
-func (l *leases) put(r row, until time.Time) {
-	t := l.m[r.nonce]
+// adopt makes w a watcher of the current grant of r, which it may make known.
+func (l *leases) adopt(w *watcher, r row) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of(r.nonce, r.Generation) == nil {
+		l.put(r, true)
+	}
+	l.m[r.nonce].add(w)
+}
+
+// of returns what is known of a grant. A nonce can have been used twice, for two
+// tries of one claimant.
+func (l *leases) of(nonce uint64, generation fenced.Generation) *tenure {
+	if t := l.m[nonce]; t != nil && t.generation == generation {
+		return t
+	}
+	return nil
+}
+
+func (l *leases) put(r row, looked bool) {
+	t := l.of(r.nonce, r.Generation)
 	if t == nil {
 		l.forget()
 		t = &tenure{key: r.Key, generation: r.Generation}
 		l.m[r.nonce] = t
 	}
-	t.expires, t.asOf, t.until = r.Expires, r.now, until
+	t.expires, t.asOf, t.came, t.looked, t.until = r.Expires, r.now, time.Now(), looked, r.until()
 	for w := range t.watchers {
 		select {
 		case w.changed <- struct{}{}:
@@ -242,8 +249,8 @@ func (l *leases) forget() {
 func (l *leases) watch(w *watcher) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.m[w.g.Nonce()]
-	if t == nil || t.key != w.g.Key || t.generation != w.g.Generation {
+	t := l.of(w.g.Nonce(), w.g.Generation)
+	if t == nil || t.key != w.g.Key {
 		return false
 	}
 	t.add(w)
@@ -260,7 +267,7 @@ func (t *tenure) add(w *watcher) {
 func (l *leases) unwatch(w *watcher) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t := l.m[w.g.Nonce()]; t != nil {
+	if t := l.of(w.g.Nonce(), w.g.Generation); t != nil {
 		delete(t.watchers, w)
 	}
 }
@@ -270,20 +277,20 @@ func (l *leases) unwatch(w *watcher) {
 func (l *leases) until(w *watcher) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t := l.m[w.g.Nonce()]; t != nil {
+	if t := l.of(w.g.Nonce(), w.g.Generation); t != nil {
 		return t.until
 	}
 	return time.Time{}
 }
 
 // ended notes that the grant before r has ended.
-func (l *leases) ended(r row) { l.end(r.Key, r.endedNonce, r, stale) }
+func (l *leases) ended(r row) { l.end(r.Key, r.endedNonce, r.Generation-1, r, stale) }
 
 // end forgets a grant of the record r, and ends the contexts of it.
-func (l *leases) end(key string, nonce uint64, r row, reasons []error) {
+func (l *leases) end(key string, nonce uint64, generation fenced.Generation, r row, reasons []error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.m[nonce]
+	t := l.of(nonce, generation)
 	if t == nil || t.key != key {
 		return
 	}
