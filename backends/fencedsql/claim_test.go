@@ -3,6 +3,7 @@ package fencedsql_test
 import (
 	"context"
 	"database/sql"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,11 +33,13 @@ const claims = `INSERT INTO fenced_records AS r (key, holder`
 func TestReleaseBehindClaim(t *testing.T) {
 	p, db := postgres.tapped(t)
 	let := make(chan struct{})
+	answer := sync.OnceFunc(func() { close(let) })
 	landed := p.heldBack(claims, 2, let)
 	s := postgres.storeIn(t, db, fencedsql.Options{Timeout: 300 * time.Millisecond})
 	a, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
 	require.NoError(t, err)
 	postgres.lapse(t, db)
+	defer answer()
 	got := acquire(t.Context(), s, "B")
 	<-landed
 	require.ErrorIs(t, s.Release(t.Context(), a), fenced.ErrStaleReadGeneration)
@@ -44,7 +47,7 @@ func TestReleaseBehindClaim(t *testing.T) {
 	require.Equal(t, a.Generation+1, b.Generation)
 	_, err = s.Renew(t.Context(), b, time.Hour)
 	require.NoError(t, err)
-	close(let)
+	answer()
 	require.NoError(t, s.Close()) // once the answer is dealt with
 	_, err = postgres.storeIn(t, db, fencedsql.Options{}).Commit(t.Context(), b, nil)
 	require.NoError(t, err)
