@@ -112,7 +112,7 @@ func (s *coherenceStore) tell(format string, args ...any) error {
 	return err
 }
 
-func (s *coherenceStore) load(n int, value []byte) { must(s.tell("load %d %d", n, len(value))) }
+func (s *coherenceStore) load(n, size int) { must(s.tell("load %d %d", n, size)) }
 
 func (s *coherenceStore) updating(on setting) loop {
 	order := "uniform"

@@ -27,7 +27,7 @@ func TestCoherenceWorks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.load(5, make([]byte, 64))
+			s.load(5, 64)
 			for _, on := range []setting{{N: 5}, {N: 5, Hot: true}} {
 				s.updating(on)(make([]int32, 12))
 			}

@@ -29,7 +29,7 @@ func (j job) footprint(e effort) ([]samples, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.load(j.N, make([]byte, j.Size))
+	s.load(j.N, j.Size)
 	if h, ok := s.(holder); ok {
 		h.hold(j.N)
 	}

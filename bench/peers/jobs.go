@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -92,7 +93,8 @@ type task struct {
 }
 
 // tasks returns what a comparing job does, in an order that the loops of fenced
-// rely on: those that end grants are the last.
+// rely on: first those that need the grants' own values, last those that end
+// grants.
 func (s scale) tasks(n, size int) []task {
 	uniform := setting{N: n, Size: size, Procs: 1}
 	hot, two := uniform, uniform
@@ -144,12 +146,11 @@ func (j job) run(s scale, e effort) ([]samples, error) {
 }
 
 // compare does the tasks with the peer and with the floor.
-func (j job) compare(tasks []task, e effort) ([]samples, error) {
+func (j job) compare(tasks []task, e effort) (results []samples, err error) {
 	p, ok := peerOf(j.Peer)
 	if !ok {
 		return nil, fmt.Errorf("no peer %q", j.Peer)
 	}
-	var results []samples
 	var todo []task
 	for _, t := range tasks {
 		if _, able := p.loops[t.work]; !able {
@@ -168,21 +169,21 @@ func (j job) compare(tasks []task, e effort) ([]samples, error) {
 	if len(todo) == 0 {
 		return results, nil
 	}
-	value := make([]byte, j.Size)
 	subject, err := p.open()
 	if err != nil {
 		return nil, err
 	}
-	subject.load(j.N, value)
+	defer func() { err = errors.Join(err, subject.close()) }() // after a panic too: it may be a file
+	subject.load(j.N, j.Size)
 	base, err := floorPeer.open()
 	if err != nil {
 		return nil, err
 	}
-	base.load(j.N, value)
+	base.load(j.N, j.Size)
 	for _, t := range todo {
 		results = append(results, t.compare(p, subject, base, e))
 	}
-	return results, subject.close()
+	return results, nil
 }
 
 // compare does the task with the subject, which is p's, and with the floor, on as

@@ -21,8 +21,9 @@ const lean = "it keeps no grants, leases, generations or counts"
 
 // store is what a peer keeps records in.
 type store interface {
-	// load adds the records 0 to n-1, with this value, as fast as the peer can.
-	load(n int, value []byte)
+	// load adds the records 0 to n-1, with values of size bytes, as fast as the
+	// peer can.
+	load(n, size int)
 	close() error
 }
 
@@ -35,6 +36,17 @@ type versioned interface {
 	// swap writes value if key is still at version, and reports whether it did.
 	swap(key string, version uint64, value []byte) bool
 }
+
+// owning is a versioned store whose values never change once they are in it, so
+// that a writer can hand over a slice that it has no more use for.
+type owning interface {
+	// swapOwned is swap, but the store keeps value itself.
+	swapOwned(key string, version uint64, value []byte) bool
+}
+
+// handedOver is what an owning store keeps of such a slice, where it would else
+// keep a clone.
+func handedOver(value []byte) []byte { return value }
 
 // outside is a store whose records are not on the heap.
 type outside interface {
