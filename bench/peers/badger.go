@@ -12,7 +12,7 @@ var badgerPeer = peer{
 	module: "github.com/dgraph-io/badger/v4",
 	how:    "`WithInMemory`, its own conflict detection on; a write is an `Update`: `Get`, compare, `Set`",
 	wins:   lean,
-	small:  "its records are packed into blocks, which the memtables of 64 MiB that it has however few they are, and that count, do not outweigh here",
+	small:  "its records are packed into blocks; its memtables, of 64 MiB each however few records there are, are counted too",
 	still:  "its records are in blocks that have no pointers in them",
 	open: func() (store, error) {
 		db, err := badger.Open(badger.DefaultOptions("").WithInMemory(true).WithLoggingLevel(badger.ERROR))

@@ -136,7 +136,7 @@ func (j job) run(s scale, e effort) ([]samples, error) {
 	case growing:
 		return j.compare([]task{{write, setting{N: j.N, Size: j.Size, Procs: 1}}}, e)
 	case memory:
-		return j.footprint(e)
+		return j.footprint()
 	case sweep:
 		return j.sweeps(s, e), nil
 	case handOver:

@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fencedgo/fenced/bench/internal/harness"
@@ -173,8 +174,10 @@ func (r run) outside(bin string, j job) ([]samples, error) {
 	if r.scale == quick {
 		args = append(args, "-quick")
 	}
-	out, err := harness.Output(exec.Command(bin, args...))
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() < 0 {
+	cmd := exec.Command(bin, args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(bin)) // which is removed in the end, whatever is left there
+	out, err := harness.Output(cmd)
+	if killed(err) {
 		return j.skipped(r.scale, "did not fit into memory"), nil
 	}
 	if err != nil {
@@ -182,6 +185,17 @@ func (r run) outside(bin string, j job) ([]samples, error) {
 	}
 	var got []samples
 	return got, json.Unmarshal(out, &got)
+}
+
+// killed reports whether err is of a process that was, as one is that asks for
+// more memory than there is. Other signals are faults.
+func killed(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // versions returns the versions of the contenders, as linked in.

@@ -14,6 +14,9 @@ type peer struct {
 	loops  map[string]maker // by work; what is missing it cannot do
 	limit  func(setting) string
 	turn   time.Duration // of a turn, where it needs longer than others
+	slow   bool          // its largest stores are measured in one process
+
+	unweighed func(n int) string // why the memory of n records is not measured, "" if it is
 }
 
 // lean is what most peers are spared.
