@@ -19,6 +19,7 @@ var badgerPeer = peer{
 		return badgerStore{db}, err
 	},
 	loops: versionedLoops,
+	slow:  true,
 }
 
 type badgerStore struct{ db *badger.DB }

@@ -20,6 +20,7 @@ var bboltPeer = peer{
 	still:  "its records are in a mapped file, and not on the heap",
 	open:   openBbolt,
 	loops:  versionedLoops,
+	slow:   true,
 }
 
 type bboltStore struct {

@@ -20,6 +20,7 @@ var buntdbPeer = peer{
 		return buntdbStore{db}, err
 	},
 	loops: versionedLoops,
+	slow:  true,
 }
 
 type buntdbStore struct{ db *buntdb.DB }

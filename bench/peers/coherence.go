@@ -144,7 +144,7 @@ func (s *coherenceStore) collect() float64 { return harness.Must(s.tell("collect
 
 // bytes is what the process has grown by since it was empty.
 func (s *coherenceStore) bytes() int64 {
-	s.collect()
+	harness.Must(s.tell("collect"))
 	return s.resident() - s.empty
 }
 

@@ -32,7 +32,9 @@ func TestCoherenceWorks(t *testing.T) {
 				t.Error("it is not known how much memory the worker takes")
 			}
 			s.load(5, 64)
-			s.collect()
+			if _, err := s.tell("collect"); err != nil {
+				t.Fatal(err)
+			}
 			for _, on := range []setting{{N: 5}, {N: 5, Hot: true}} {
 				s.updating(on)(make([]int32, 12))
 			}

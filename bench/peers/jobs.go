@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 
 	"github.com/fencedgo/fenced/bench/internal/harness"
 )
@@ -43,12 +42,12 @@ const (
 )
 
 // jobs returns everything that is measured: what once in each process, and what
-// once in all, since it is no matter of the layout of the program.
+// once in all, since it is no matter of the layout of the program or takes long.
 func (s scale) jobs() (each, once []job) {
 	for _, n := range []int{s.small, s.mid, s.large} {
 		for _, size := range []int{little, big} {
 			for _, p := range all() {
-				if j := (job{comparing, p.name, n, size}); p.module == coherence {
+				if j := (job{comparing, p.name, n, size}); p.module == coherence || p.slow && n == s.large {
 					once = append(once, j)
 				} else {
 					each = append(each, j)
@@ -57,7 +56,11 @@ func (s scale) jobs() (each, once []job) {
 		}
 	}
 	for _, n := range s.growth() {
-		if !slices.Contains([]int{s.small, s.mid, s.large}, n) {
+		switch n {
+		case s.small, s.mid, s.large: // compared
+		case s.huge:
+			once = append(once, job{growing, grantPeer.name, n, little})
+		default:
 			each = append(each, job{growing, grantPeer.name, n, little})
 		}
 	}

@@ -37,9 +37,9 @@ func main() {
 		jobs    = flag.Bool("jobs", false, "print the jobs, as -inside takes them, and exit")
 	)
 	flag.Parse()
-	r := run{full, effort{rounds: 5, turns: 8, turn: 2 * time.Millisecond}, 3}
+	r := run{full, effort{rounds: 7, turns: 6, turn: 2 * time.Millisecond}, 2}
 	if *isQuick {
-		r = run{quick, effort{rounds: 5, turns: 4, turn: time.Millisecond}, 1}
+		r = run{quick, effort{rounds: 5, turns: 2, turn: time.Millisecond}, 1}
 	}
 	var err error
 	switch {
@@ -105,8 +105,8 @@ func (r run) report(dir string, print bool) error {
 	harness.Progress("")
 	got.Results = pool(all)
 	got.Cores[1] = rounded(harness.EffectiveCores())
-	got.Effort = fmt.Sprintf("%d process(es), %d rounds in each, %d turns in a round, of about %v; %v in all",
-		r.processes, r.effort.rounds, r.effort.turns, r.effort.turn, time.Since(started).Round(time.Second))
+	got.Effort = fmt.Sprintf("%d process(es), %s, %d rounds in each, %d turns in a round, of about %v; %v in all",
+		r.processes, r.once(), r.effort.rounds, r.effort.turns, r.effort.turn, time.Since(started).Round(time.Second))
 	if print {
 		return got.table(os.Stdout)
 	}
@@ -114,6 +114,18 @@ func (r run) report(dir string, print bool) error {
 		return err
 	}
 	return got.render(dir)
+}
+
+// once says what is measured in one process, however many there are.
+func (r run) once() string {
+	var slow []string
+	for _, p := range all() {
+		if p.slow {
+			slow = append(slow, p.name)
+		}
+	}
+	return fmt.Sprintf("but one for memory, Python, %s records, and %s records in %s",
+		harness.Short(r.scale.huge), harness.Short(r.scale.large), strings.Join(slow, "; "))
 }
 
 // measure does all jobs, each in fresh processes of binaries that the linker has

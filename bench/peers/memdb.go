@@ -24,6 +24,7 @@ var memdbPeer = peer{
 		return memdbStore{db}, err
 	},
 	loops: versionedLoops,
+	slow:  true,
 }
 
 // records is what the table, or the bucket, is called where one is needed.
