@@ -1,11 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/dgraph-io/badger/v4"
-
-	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 var badgerPeer = peer{
@@ -13,55 +12,61 @@ var badgerPeer = peer{
 	module: "github.com/dgraph-io/badger/v4",
 	how:    "`WithInMemory`, its own conflict detection on; a write is an `Update`: `Get`, compare, `Set`",
 	wins:   lean,
-	small:  "its records are packed into blocks",
+	small:  "its records are packed into blocks; its memtables, of 64 MiB each however few records there are, are counted too",
 	still:  "its records are in blocks that have no pointers in them",
 	open: func() (store, error) {
 		db, err := badger.Open(badger.DefaultOptions("").WithInMemory(true).WithLoggingLevel(badger.ERROR))
 		return badgerStore{db}, err
 	},
 	loops: versionedLoops,
+	slow:  true,
 }
 
 type badgerStore struct{ db *badger.DB }
 
-func (s badgerStore) load(n int, value []byte) {
+func (s badgerStore) load(n, size int) {
 	b := s.db.NewWriteBatch()
-	for i := range n {
-		must(b.Set([]byte(harness.Key(i)), pack(1, value)))
+	for key, value := range rows(0, n, size) {
+		must(b.Set([]byte(key), pack(1, value)))
 	}
 	must(b.Flush())
 }
 
-// get returns a copy of the value of key, and its version.
-func (s badgerStore) get(txn *badger.Txn, key string) (value []byte, version uint64, err error) {
+// settle has what was loaded moved to where it stays.
+func (s badgerStore) settle() error { return s.db.Flatten(1) }
+
+// get calls look with the packed value of key, nil for none, which is the store's.
+func (s badgerStore) get(txn *badger.Txn, key string, look func(packed []byte) error) error {
 	item, err := txn.Get([]byte(key))
 	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, 0, nil
+		return look(nil)
 	}
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	packed, err := item.ValueCopy(nil)
-	value, version = unpack(packed)
-	return value, version, err
+	return item.Value(look)
 }
 
 func (s badgerStore) read(key string) (value []byte, version uint64) {
-	must(s.db.View(func(txn *badger.Txn) (err error) {
-		value, version, err = s.get(txn, key)
-		return err
+	must(s.db.View(func(txn *badger.Txn) error {
+		return s.get(txn, key, func(packed []byte) error {
+			value, version = unpack(bytes.Clone(packed))
+			return nil
+		})
 	}))
 	return value, version
 }
 
 func (s badgerStore) swap(key string, version uint64, value []byte) bool {
 	err := s.db.Update(func(txn *badger.Txn) error {
-		_, at, err := s.get(txn, key)
+		err := s.get(txn, key, func(packed []byte) error {
+			if _, at := unpack(packed); at != version {
+				return errMoved
+			}
+			return nil
+		})
 		if err != nil {
 			return err
-		}
-		if at != version {
-			return errMoved
 		}
 		return txn.Set([]byte(key), pack(version+1, value))
 	})

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
+	"strings"
 
 	"github.com/tidwall/buntdb"
-
-	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 var buntdbPeer = peer{
@@ -20,14 +20,15 @@ var buntdbPeer = peer{
 		return buntdbStore{db}, err
 	},
 	loops: versionedLoops,
+	slow:  true,
 }
 
 type buntdbStore struct{ db *buntdb.DB }
 
-func (s buntdbStore) load(n int, value []byte) {
+func (s buntdbStore) load(n, size int) {
 	must(s.db.Update(func(tx *buntdb.Tx) error {
-		for i := range n {
-			if _, _, err := tx.Set(harness.Key(i), string(pack(1, value)), nil); err != nil {
+		for key, value := range rows(0, n, size) {
+			if _, _, err := tx.Set(key, packString(1, value), nil); err != nil {
 				return err
 			}
 		}
@@ -59,10 +60,10 @@ func (s buntdbStore) swap(key string, version uint64, value []byte) bool {
 		if err != nil {
 			return err
 		}
-		if _, at := unpack([]byte(packed)); at != version {
+		if versionOf(packed) != version {
 			return errMoved
 		}
-		_, _, err = tx.Set(key, string(pack(version+1, value)), nil)
+		_, _, err = tx.Set(key, packString(version+1, value), nil)
 		return err
 	})
 	if errors.Is(err, errMoved) {
@@ -70,6 +71,25 @@ func (s buntdbStore) swap(key string, version uint64, value []byte) bool {
 	}
 	must(err)
 	return true
+}
+
+// packString is pack for a store of strings.
+func packString(version uint64, value []byte) string {
+	var packed strings.Builder
+	packed.Grow(8 + len(value))
+	var head [8]byte
+	binary.BigEndian.PutUint64(head[:], version)
+	packed.Write(head[:])
+	packed.Write(value)
+	return packed.String()
+}
+
+// versionOf returns the version in a packed value, 0 for none.
+func versionOf(packed string) uint64 {
+	if packed == "" {
+		return 0
+	}
+	return binary.BigEndian.Uint64([]byte(packed[:8]))
 }
 
 func (s buntdbStore) close() error { return s.db.Close() }

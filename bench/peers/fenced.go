@@ -26,9 +26,10 @@ var grantPeer = peer{
 	name: "fenced: commit under a grant",
 	how:  "`Commit`; the grant carries value and version from the claim or from the commit before, so nothing is read",
 	open: func() (store, error) {
-		return &grantStore{fencedStore: fencedStore{fenced.NewStore(fenced.Options{})}}, nil
+		s := fenced.NewStore(fenced.Options{})
+		return &grantStore{fencedStore: fencedStore{s}, backend: s}, nil
 	},
-	loops: map[string]maker{update: committing, write: committing, refused: refusingMoved, cycle: cycling, ended: refusingEnded},
+	loops: map[string]maker{update: updatingGranted, write: committing, refused: refusingMoved, cycle: cycling, ended: refusingEnded},
 	limit: func(s setting) string {
 		if s.Hot && s.Procs > 1 {
 			return "one record has one holder; what others cost it is the hand-over"
@@ -39,9 +40,9 @@ var grantPeer = peer{
 
 type fencedStore struct{ s *fenced.Store }
 
-func (s *fencedStore) load(n int, value []byte) {
-	for i := range n {
-		create(s, harness.Key(i), value)
+func (s *fencedStore) load(n, size int) {
+	for key, value := range rows(0, n, size) {
+		create(s, key, value)
 	}
 }
 
@@ -58,10 +59,12 @@ func (s *fencedStore) swap(key string, version uint64, value []byte) bool {
 
 func (s *fencedStore) close() error { return s.s.Close() }
 
-// grantStore carries the grants of the holders as well.
+// grantStore carries the grants of the holders as well. Its loops go through an
+// interface, as those of the others do.
 type grantStore struct {
 	fencedStore
-	grants []fenced.Grant // of all records, or of none
+	backend fenced.Backend
+	grants  []fenced.Grant // of all records, or of none
 }
 
 // claim claims all records, unless they are.
@@ -81,14 +84,32 @@ func (s *grantStore) hold(n int) {
 	s.grants = nil
 }
 
+// updatingGranted derives from what the grant carries, which is the holder's own:
+// the claim has read the record, or it is what was committed last.
+func updatingGranted(s store, on setting) loop {
+	fs := s.(*grantStore)
+	grants := fs.claim(on.N)
+	return func(order []int32) {
+		for _, i := range order {
+			value := grants[i].Value
+			stamp(value)
+			g, err := fs.backend.Commit(ctx, grants[i], value)
+			must(err)
+			grants[i] = g
+		}
+	}
+}
+
+// committing writes one value over and over, as writing does. The grants carry
+// that one then.
 func committing(s store, on setting) loop {
 	fs := s.(*grantStore)
 	grants := fs.claim(on.N)
 	return func(order []int32) {
-		value := make([]byte, on.Size) // what the holder derives; it read the record when it claimed it
+		value := make([]byte, on.Size)
 		for _, i := range order {
 			stamp(value)
-			g, err := fs.s.Commit(ctx, grants[i], value)
+			g, err := fs.backend.Commit(ctx, grants[i], value)
 			must(err)
 			grants[i] = g
 		}
@@ -123,7 +144,7 @@ func refusingEnded(s store, on setting) loop {
 func rejected(fs *grantStore, grants []fenced.Grant, value []byte) loop {
 	return func(order []int32) {
 		for _, i := range order {
-			if _, err := fs.s.Commit(ctx, grants[i], value); err == nil {
+			if _, err := fs.backend.Commit(ctx, grants[i], value); err == nil {
 				panic("not refused")
 			}
 		}
@@ -137,14 +158,13 @@ func cycling(s store, on setting) loop {
 	}
 	fs.grants = nil
 	return func(order []int32) {
-		value := make([]byte, on.Size)
 		for _, i := range order {
-			g, err := fs.s.TryAcquire(ctx, keys[i], "worker-1", lease)
+			g, err := fs.backend.TryAcquire(ctx, keys[i], "worker-1", lease)
 			must(err)
-			stamp(value)
-			g, err = fs.s.Commit(ctx, g, value)
+			stamp(g.Value)
+			g, err = fs.backend.Commit(ctx, g, g.Value)
 			must(err)
-			must(fs.s.Release(ctx, g))
+			must(fs.backend.Release(ctx, g))
 		}
 	}
 }

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"github.com/fencedgo/fenced/bench/internal/floor"
-	"github.com/fencedgo/fenced/bench/internal/harness"
-)
+import "github.com/fencedgo/fenced/bench/internal/floor"
 
 var floorPeer = peer{
 	name:  "floor: mutexes and maps",
@@ -17,9 +14,9 @@ var floorPeer = peer{
 
 type floorStore struct{ f *floor.Floor }
 
-func (s floorStore) load(n int, value []byte) {
-	for i := range n {
-		create(s, harness.Key(i), value)
+func (s floorStore) load(n, size int) {
+	for key, value := range rows(0, n, size) {
+		create(s, key, value)
 	}
 }
 

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
-	"runtime/metrics"
 
 	"github.com/fencedgo/fenced/bench/internal/harness"
 )
@@ -11,17 +11,31 @@ import (
 // holder is a store whose records can be held, which takes memory too.
 type holder interface{ hold(n int) }
 
+// settler is a store that goes on moving what was loaded.
+type settler interface {
+	settle() error // returns when it has
+}
+
+// collector is a store in another process, with a collector of its own.
+type collector interface {
+	collect() float64 // processor time of a collection, in ms
+}
+
+// collections is how often collecting is measured in a process.
+const collections = 5
+
 // footprint measures the bytes of a record beyond key and value, as Value, and
-// the processor time of marking the heap once, in ms, as Ratio: the collector has
-// nothing else to do.
-func (j job) footprint(e effort) ([]samples, error) {
+// the processor time of collecting a heap that nobody works on, in ms, as Ratio.
+func (j job) footprint() (results []samples, err error) {
 	p, ok := peerOf(j.Peer)
 	if !ok {
 		return nil, fmt.Errorf("no peer %q", j.Peer)
 	}
 	got := samples{cell: cell{memory, p.name, setting{N: j.N, Size: j.Size, Procs: runtime.GOMAXPROCS(0)}}}
-	if p.module == coherence {
-		got.Left = "the heap of another language is not measured"
+	if p.unweighed != nil {
+		got.Left = p.unweighed(j.N)
+	}
+	if got.Left != "" {
 		return []samples{got}, nil
 	}
 	before := heap()
@@ -29,21 +43,36 @@ func (j job) footprint(e effort) ([]samples, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.load(j.N, make([]byte, j.Size))
-	if h, ok := s.(holder); ok {
-		h.hold(j.N)
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := j.fill(s); err != nil {
+		return nil, err
 	}
 	taken := heap() - before
 	if o, ok := s.(outside); ok {
 		taken += o.bytes()
 	}
 	got.Values = []float64{float64(taken)/float64(j.N) - float64(len(harness.Key(0))+j.Size)}
-	for range e.rounds {
-		start := marking()
-		runtime.GC()
-		got.Ratios = append(got.Ratios, (marking()-start)*1e3)
+	collect := collectHere
+	if c, ok := s.(collector); ok {
+		collect = c.collect
 	}
-	return []samples{got}, s.close()
+	for range collections {
+		got.Ratios = append(got.Ratios, collect())
+	}
+	return []samples{got}, nil
+}
+
+// fill loads the records, holds them where they can be, and waits until they are
+// where they stay.
+func (j job) fill(s store) error {
+	s.load(j.N, j.Size)
+	if h, ok := s.(holder); ok {
+		h.hold(j.N)
+	}
+	if moving, ok := s.(settler); ok {
+		return moving.settle()
+	}
+	return nil
 }
 
 // heap returns the bytes of the heap that are in use after a collection.
@@ -55,17 +84,10 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// marking returns the processor time that marking has taken so far, in seconds.
-func marking() float64 {
-	parts := []metrics.Sample{
-		{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"},
-		{Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"},
-		{Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
-	}
-	metrics.Read(parts)
-	var sum float64
-	for _, part := range parts {
-		sum += part.Value.Float64()
-	}
-	return sum
+// collectHere collects, and returns the processor time that this took, in ms: of
+// marking and sweeping both.
+func collectHere() float64 {
+	start := processorTime()
+	runtime.GC()
+	return (processorTime() - start).Seconds() * 1e3
 }

@@ -41,8 +41,8 @@ var queues = []queue{
 		},
 	},
 	{
-		name: "sync.Mutex", how: "`Lock`, `Unlock`: neither in order nor cancellable",
-		wins: "it serves in no order: who runs takes it again without waiting, and nothing is handed over",
+		name: "sync.Mutex", how: "`Lock`, `Unlock`: not cancellable, and not in order unless someone has waited for a millisecond",
+		wins: "it serves in no order unless someone has waited for a millisecond: until then who runs takes it again without waiting, and nothing is handed over",
 		open: func() (pass, letGo func()) {
 			var mu sync.Mutex
 			mu.Lock()

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 
 	"github.com/fencedgo/fenced/bench/internal/harness"
 )
@@ -42,12 +42,12 @@ const (
 )
 
 // jobs returns everything that is measured: what once in each process, and what
-// once in all, since it is no matter of the layout of the program.
+// once in all, since it is no matter of the layout of the program or takes long.
 func (s scale) jobs() (each, once []job) {
 	for _, n := range []int{s.small, s.mid, s.large} {
 		for _, size := range []int{little, big} {
 			for _, p := range all() {
-				if j := (job{comparing, p.name, n, size}); p.module == coherence {
+				if j := (job{comparing, p.name, n, size}); p.module == coherence || p.slow && n == s.large {
 					once = append(once, j)
 				} else {
 					each = append(each, j)
@@ -56,7 +56,11 @@ func (s scale) jobs() (each, once []job) {
 		}
 	}
 	for _, n := range s.growth() {
-		if !slices.Contains([]int{s.small, s.mid, s.large}, n) {
+		switch n {
+		case s.small, s.mid, s.large: // compared
+		case s.huge:
+			once = append(once, job{growing, grantPeer.name, n, little})
+		default:
 			each = append(each, job{growing, grantPeer.name, n, little})
 		}
 	}
@@ -92,7 +96,8 @@ type task struct {
 }
 
 // tasks returns what a comparing job does, in an order that the loops of fenced
-// rely on: those that end grants are the last.
+// rely on: first those that need the grants' own values, last those that end
+// grants.
 func (s scale) tasks(n, size int) []task {
 	uniform := setting{N: n, Size: size, Procs: 1}
 	hot, two := uniform, uniform
@@ -134,7 +139,7 @@ func (j job) run(s scale, e effort) ([]samples, error) {
 	case growing:
 		return j.compare([]task{{write, setting{N: j.N, Size: j.Size, Procs: 1}}}, e)
 	case memory:
-		return j.footprint(e)
+		return j.footprint()
 	case sweep:
 		return j.sweeps(s, e), nil
 	case handOver:
@@ -144,12 +149,11 @@ func (j job) run(s scale, e effort) ([]samples, error) {
 }
 
 // compare does the tasks with the peer and with the floor.
-func (j job) compare(tasks []task, e effort) ([]samples, error) {
+func (j job) compare(tasks []task, e effort) (results []samples, err error) {
 	p, ok := peerOf(j.Peer)
 	if !ok {
 		return nil, fmt.Errorf("no peer %q", j.Peer)
 	}
-	var results []samples
 	var todo []task
 	for _, t := range tasks {
 		if _, able := p.loops[t.work]; !able {
@@ -168,21 +172,21 @@ func (j job) compare(tasks []task, e effort) ([]samples, error) {
 	if len(todo) == 0 {
 		return results, nil
 	}
-	value := make([]byte, j.Size)
 	subject, err := p.open()
 	if err != nil {
 		return nil, err
 	}
-	subject.load(j.N, value)
+	defer func() { err = errors.Join(err, subject.close()) }() // after a panic too: it may be a file
+	subject.load(j.N, j.Size)
 	base, err := floorPeer.open()
 	if err != nil {
 		return nil, err
 	}
-	base.load(j.N, value)
+	base.load(j.N, j.Size)
 	for _, t := range todo {
 		results = append(results, t.compare(p, subject, base, e))
 	}
-	return results, subject.close()
+	return results, nil
 }
 
 // compare does the task with the subject, which is p's, and with the floor, on as

@@ -2,10 +2,13 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 var tiny = struct {
@@ -70,6 +73,19 @@ func TestEveryJobRuns(t *testing.T) {
 	for _, name := range []string{"RESULTS.md", "commit.svg", "growth.svg"} {
 		if contents(t, dir, name) != contents(t, again, name) {
 			t.Errorf("%s differs where it is rendered from the results file", name)
+		}
+	}
+}
+
+// Only what asks for too much memory is said to: any other death is a fault.
+func TestKilled(t *testing.T) {
+	for script, want := range map[string]bool{"kill -KILL $$": true, "kill -TERM $$": false, "exit 1": false} {
+		_, err := harness.Output(exec.Command("sh", "-c", script))
+		if err == nil {
+			t.Fatalf("%q ends well", script)
+		}
+		if killed(err) != want {
+			t.Errorf("%q counts as killed: %v, want %v", script, !want, want)
 		}
 	}
 }

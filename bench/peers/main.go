@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fencedgo/fenced/bench/internal/harness"
@@ -36,9 +37,9 @@ func main() {
 		jobs    = flag.Bool("jobs", false, "print the jobs, as -inside takes them, and exit")
 	)
 	flag.Parse()
-	r := run{full, effort{rounds: 5, turns: 8, turn: 2 * time.Millisecond}, 3}
+	r := run{full, effort{rounds: 7, turns: 6, turn: 2 * time.Millisecond}, 2}
 	if *isQuick {
-		r = run{quick, effort{rounds: 5, turns: 4, turn: time.Millisecond}, 1}
+		r = run{quick, effort{rounds: 5, turns: 2, turn: time.Millisecond}, 1}
 	}
 	var err error
 	switch {
@@ -104,8 +105,8 @@ func (r run) report(dir string, print bool) error {
 	harness.Progress("")
 	got.Results = pool(all)
 	got.Cores[1] = rounded(harness.EffectiveCores())
-	got.Effort = fmt.Sprintf("%d process(es), %d rounds in each, %d turns in a round, of about %v; %v in all",
-		r.processes, r.effort.rounds, r.effort.turns, r.effort.turn, time.Since(started).Round(time.Second))
+	got.Effort = fmt.Sprintf("%d process(es), %s, %d rounds in each, %d turns in a round, of about %v; %v in all",
+		r.processes, r.once(), r.effort.rounds, r.effort.turns, r.effort.turn, time.Since(started).Round(time.Second))
 	if print {
 		return got.table(os.Stdout)
 	}
@@ -113,6 +114,18 @@ func (r run) report(dir string, print bool) error {
 		return err
 	}
 	return got.render(dir)
+}
+
+// once says what is measured in one process, however many there are.
+func (r run) once() string {
+	var slow []string
+	for _, p := range all() {
+		if p.slow {
+			slow = append(slow, p.name)
+		}
+	}
+	return fmt.Sprintf("but one for memory, Python, %s records, and %s records in %s",
+		harness.Short(r.scale.huge), harness.Short(r.scale.large), strings.Join(slow, "; "))
 }
 
 // measure does all jobs, each in fresh processes of binaries that the linker has
@@ -173,8 +186,10 @@ func (r run) outside(bin string, j job) ([]samples, error) {
 	if r.scale == quick {
 		args = append(args, "-quick")
 	}
-	out, err := harness.Output(exec.Command(bin, args...))
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() < 0 {
+	cmd := exec.Command(bin, args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(bin)) // which is removed in the end, whatever is left there
+	out, err := harness.Output(cmd)
+	if killed(err) {
 		return j.skipped(r.scale, "did not fit into memory"), nil
 	}
 	if err != nil {
@@ -182,6 +197,17 @@ func (r run) outside(bin string, j job) ([]samples, error) {
 	}
 	var got []samples
 	return got, json.Unmarshal(out, &got)
+}
+
+// killed reports whether err is of a process that was, as one is that asks for
+// more memory than there is. Other signals are faults.
+func killed(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // versions returns the versions of the contenders, as linked in.

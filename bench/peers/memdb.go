@@ -11,7 +11,7 @@ import (
 var memdbPeer = peer{
 	name:   "go-memdb",
 	module: "github.com/hashicorp/go-memdb",
-	how:    "a write is a transaction: `First`, compare, `Insert` of a new object, `Commit`",
+	how:    "a write is a transaction: `First`, compare, `Insert` of a new object, `Commit`; objects are immutable, and their values handed over by an update as to xsync",
 	wins:   "its reads take no lock",
 	small:  lean,
 	still:  lean,
@@ -24,6 +24,7 @@ var memdbPeer = peer{
 		return memdbStore{db}, err
 	},
 	loops: versionedLoops,
+	slow:  true,
 }
 
 // records is what the table, or the bucket, is called where one is needed.
@@ -38,10 +39,10 @@ type memdbRow struct {
 
 type memdbStore struct{ db *memdb.MemDB }
 
-func (s memdbStore) load(n int, value []byte) {
+func (s memdbStore) load(n, size int) {
 	txn := s.db.Txn(true)
-	for i := range n {
-		must(txn.Insert(records, &memdbRow{harness.Key(i), 1, bytes.Clone(value)}))
+	for key, value := range rows(0, n, size) {
+		must(txn.Insert(records, &memdbRow{key, 1, bytes.Clone(value)}))
 	}
 	txn.Commit()
 }
@@ -60,12 +61,21 @@ func (s memdbStore) read(key string) ([]byte, uint64) {
 }
 
 func (s memdbStore) swap(key string, version uint64, value []byte) bool {
+	return s.put(key, version, value, bytes.Clone)
+}
+
+func (s memdbStore) swapOwned(key string, version uint64, value []byte) bool {
+	return s.put(key, version, value, handedOver)
+}
+
+// put writes what keep returns, if it writes.
+func (s memdbStore) put(key string, version uint64, value []byte, keep func([]byte) []byte) bool {
 	txn := s.db.Txn(true)
 	defer txn.Abort() // does nothing after a commit
 	if first(txn, key).Version != version {
 		return false
 	}
-	must(txn.Insert(records, &memdbRow{key, version + 1, bytes.Clone(value)}))
+	must(txn.Insert(records, &memdbRow{key, version + 1, keep(value)}))
 	txn.Commit()
 	return true
 }

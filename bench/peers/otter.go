@@ -4,14 +4,12 @@ import (
 	"bytes"
 
 	"github.com/maypok86/otter/v2"
-
-	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 var otterPeer = peer{
 	name:   "otter Cache.Compute",
 	module: "github.com/maypok86/otter/v2",
-	how:    "without a maximum size, since a cache that evicts is no store; reads are `GetIfPresent`, writes `Compute`",
+	how:    "without a maximum size, since a cache that evicts is no store; reads are `GetIfPresent`, writes `Compute`; values are immutable, and handed over by an update as to xsync",
 	wins:   "its reads take no lock, and " + lean,
 	small:  lean,
 	still:  lean,
@@ -24,9 +22,9 @@ var otterPeer = peer{
 
 type otterStore struct{ c *otter.Cache[string, entry] }
 
-func (s otterStore) load(n int, value []byte) {
-	for i := range n {
-		s.c.Set(harness.Key(i), entry{}.next(value))
+func (s otterStore) load(n, size int) {
+	for key, value := range rows(0, n, size) {
+		s.c.Set(key, entry{1, bytes.Clone(value)})
 	}
 }
 
@@ -35,13 +33,22 @@ func (s otterStore) read(key string) ([]byte, uint64) {
 	return bytes.Clone(e.value), e.version
 }
 
-func (s otterStore) swap(key string, version uint64, value []byte) (landed bool) {
+func (s otterStore) swap(key string, version uint64, value []byte) bool {
+	return s.put(key, version, value, bytes.Clone)
+}
+
+func (s otterStore) swapOwned(key string, version uint64, value []byte) bool {
+	return s.put(key, version, value, handedOver)
+}
+
+// put writes what keep returns, if it writes.
+func (s otterStore) put(key string, version uint64, value []byte, keep func([]byte) []byte) (landed bool) {
 	s.c.Compute(key, func(old entry, _ bool) (entry, otter.ComputeOp) {
 		landed = old.version == version
 		if !landed {
 			return old, otter.CancelOp
 		}
-		return old.next(value), otter.WriteOp
+		return entry{version + 1, keep(value)}, otter.WriteOp
 	})
 	return landed
 }

@@ -14,6 +14,9 @@ type peer struct {
 	loops  map[string]maker // by work; what is missing it cannot do
 	limit  func(setting) string
 	turn   time.Duration // of a turn, where it needs longer than others
+	slow   bool          // its largest stores are measured in one process
+
+	unweighed func(n int) string // why the memory of n records is not measured, "" if it is
 }
 
 // lean is what most peers are spared.
@@ -21,8 +24,9 @@ const lean = "it keeps no grants, leases, generations or counts"
 
 // store is what a peer keeps records in.
 type store interface {
-	// load adds the records 0 to n-1, with this value, as fast as the peer can.
-	load(n int, value []byte)
+	// load adds the records 0 to n-1, with values of size bytes, as fast as the
+	// peer can.
+	load(n, size int)
 	close() error
 }
 
@@ -35,6 +39,17 @@ type versioned interface {
 	// swap writes value if key is still at version, and reports whether it did.
 	swap(key string, version uint64, value []byte) bool
 }
+
+// owning is a versioned store whose values never change once they are in it, so
+// that a writer can hand over a slice that it has no more use for.
+type owning interface {
+	// swapOwned is swap, but the store keeps value itself.
+	swapOwned(key string, version uint64, value []byte) bool
+}
+
+// handedOver is what an owning store keeps of such a slice, where it would else
+// keep a clone.
+func handedOver(value []byte) []byte { return value }
 
 // outside is a store whose records are not on the heap.
 type outside interface {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 
 	"github.com/fencedgo/fenced/bench/internal/harness"
@@ -78,12 +79,13 @@ func TestPeersSwap(t *testing.T) {
 // What is measured has been loaded.
 func TestPeersLoad(t *testing.T) {
 	const n = 300
-	value := []byte("a value of some bytes")
+	value := make([]byte, 21)
 	for _, p := range inProcess() {
 		t.Run(p.name, func(t *testing.T) {
 			s := opened(t, p).(versioned)
-			s.load(n, value)
+			s.load(n, len(value))
 			for i := range n {
+				fill(value, i)
 				if got, version := s.read(harness.Key(i)); !bytes.Equal(got, value) || version != 1 {
 					t.Fatalf("record %d: read %q at %d", i, got, version)
 				}
@@ -95,8 +97,8 @@ func TestPeersLoad(t *testing.T) {
 	}
 }
 
-// An update moves the version of each record that it is done to, once, also
-// where two goroutines want the same one.
+// An update moves the version of each record that it is done to, once, and derives
+// the new value from the old one, also where two goroutines want the same record.
 func TestUpdatesLand(t *testing.T) {
 	on := setting{N: 4, Size: 16, Procs: 2}
 	order := make([]int32, 100)
@@ -106,7 +108,7 @@ func TestUpdatesLand(t *testing.T) {
 	for _, p := range inProcess() {
 		t.Run(p.name, func(t *testing.T) {
 			s := opened(t, p).(versioned)
-			s.load(on.N, make([]byte, on.Size))
+			s.load(on.N, on.Size)
 			do := p.loops[update](s, on)
 			want := uint64(1 + len(order)/on.N)
 			do(order)
@@ -116,8 +118,11 @@ func TestUpdatesLand(t *testing.T) {
 				want += 2 * uint64(len(order)/on.N)
 			}
 			for i := range on.N {
-				if _, version := s.read(harness.Key(i)); version != want {
-					t.Errorf("record %d is at version %d, want %d", i, version, want)
+				value := make([]byte, on.Size)
+				fill(value, i)
+				binary.LittleEndian.PutUint64(value, binary.LittleEndian.Uint64(value)+want-1)
+				if got, version := s.read(harness.Key(i)); version != want || !bytes.Equal(got, value) {
+					t.Errorf("record %d is %x at version %d, want %x at %d", i, got, version, value, want)
 				}
 			}
 		})

@@ -20,7 +20,7 @@ var lapses = []float64{0, 0.001, 0.1}
 // how many have.
 func (j job) sweeps(s scale, e effort) []samples {
 	store := &fencedStore{fenced.NewStore(fenced.Options{})}
-	store.load(s.large, make([]byte, j.Size))
+	store.load(s.large, j.Size)
 	for i := range s.large {
 		harness.Must(store.s.TryAcquire(ctx, harness.Key(i), "worker-1", lease/2+rand.N(lease)))
 	}

@@ -31,8 +31,8 @@ type loop func(order []int32)
 type maker func(s store, on setting) loop
 
 // versionedLoops is what any versioned store can do. There is one loop for all
-// of them, so that the work is the same; the call through the interface costs
-// the floor what it costs the others.
+// of them, so that the work is the same. All are called through an interface, the
+// floor and fenced with its grants too, so that this costs them the same.
 var versionedLoops = map[string]maker{
 	update:  onVersioned(updating),
 	write:   onVersioned(writing),
@@ -68,15 +68,21 @@ func create(s versioned, key string, value []byte) {
 }
 
 // updating reads, derives and writes if unchanged; where somebody else wrote in
-// between, it begins again.
+// between, it begins again. The value is its own copy: a store that can own it
+// gets it.
 func updating(s versioned, on setting) loop {
 	keys := ownKeys(on.N)
+	owner, owns := s.(owning)
 	return func(order []int32) {
 		for _, i := range order {
 			for landed := false; !landed; {
 				value, version := s.read(keys[i])
 				stamp(value)
-				landed = s.swap(keys[i], version, value)
+				if owns {
+					landed = owner.swapOwned(keys[i], version, value)
+				} else {
+					landed = s.swap(keys[i], version, value)
+				}
 			}
 		}
 	}

@@ -4,14 +4,12 @@ import (
 	"bytes"
 
 	"github.com/puzpuzpuz/xsync/v4"
-
-	"github.com/fencedgo/fenced/bench/internal/harness"
 )
 
 var xsyncPeer = peer{
 	name:   "xsync Map.Compute",
 	module: "github.com/puzpuzpuz/xsync/v4",
-	how:    "reads are `Load`, writes `Compute`; values are immutable, so each write allocates one",
+	how:    "reads are `Load`, writes `Compute`; values are immutable, so an update hands over the copy that it has derived the new value in, and a write, whose value is the writer's, allocates one",
 	wins:   "its reads take no lock, and " + lean,
 	small:  lean,
 	still:  lean,
@@ -28,14 +26,11 @@ type entry struct {
 	value   []byte
 }
 
-// next is the entry that a write leaves.
-func (e entry) next(value []byte) entry { return entry{e.version + 1, bytes.Clone(value)} }
-
 type xsyncStore struct{ m *xsync.Map[string, entry] }
 
-func (s xsyncStore) load(n int, value []byte) {
-	for i := range n {
-		s.m.Store(harness.Key(i), entry{}.next(value))
+func (s xsyncStore) load(n, size int) {
+	for key, value := range rows(0, n, size) {
+		s.m.Store(key, entry{1, bytes.Clone(value)})
 	}
 }
 
@@ -44,13 +39,22 @@ func (s xsyncStore) read(key string) ([]byte, uint64) {
 	return bytes.Clone(e.value), e.version
 }
 
-func (s xsyncStore) swap(key string, version uint64, value []byte) (landed bool) {
+func (s xsyncStore) swap(key string, version uint64, value []byte) bool {
+	return s.put(key, version, value, bytes.Clone)
+}
+
+func (s xsyncStore) swapOwned(key string, version uint64, value []byte) bool {
+	return s.put(key, version, value, handedOver)
+}
+
+// put writes what keep returns, if it writes.
+func (s xsyncStore) put(key string, version uint64, value []byte, keep func([]byte) []byte) (landed bool) {
 	s.m.Compute(key, func(old entry, _ bool) (entry, xsync.ComputeOp) {
 		landed = old.version == version
 		if !landed {
 			return old, xsync.CancelOp
 		}
-		return old.next(value), xsync.UpdateOp
+		return entry{version + 1, keep(value)}, xsync.UpdateOp
 	})
 	return landed
 }

@@ -4,13 +4,16 @@
 
 A line "load N SIZE" adds N artifacts with values of SIZE bytes, "update COUNT
 uniform|hot" reads, derives and commits COUNT times, in a random order or one
-artifact over and over. Each is answered by a line when it is done.
+artifact over and over, "collect" collects garbage. Each is answered by a line
+when it is done, "done" and the processor time that it took, in ms.
 """
 
+import gc
 import itertools
 import random
 import sys
 import tempfile
+import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -42,9 +45,9 @@ def swap(registry, artifact, content):
 class Records:
     def __init__(self, registry, keeps_content, n, size):
         self.registry, self.keeps_content = registry, keeps_content
-        content = "x" * size
-        self.content, self.ids, self.counter = content, [], 0
+        self.content, self.ids, self.counter = "x" * size, [], 0
         for i in range(n):
+            content = random.randbytes((size + 1) // 2).hex()[:size]
             artifact = Artifact(name=f"orders/{i:09d}", version=1, content_hash=compute_content_hash(content))
             registry.register_artifact(artifact, content)
             self.ids.append(artifact.id)
@@ -76,14 +79,17 @@ def serve(kind, directory):
         registry = SqliteArtifactRegistry(Path(directory) / "registry.db")
     records = None
     for line in sys.stdin:
+        start = time.process_time()
         match line.split():
             case ["load", n, size]:
                 records = Records(registry, kind == "memory", int(n), int(size))
             case ["update", count, order]:
                 records.update(int(count), order == "hot")
+            case ["collect"]:
+                gc.collect()
             case _:
                 sys.exit(f"what is {line!r}?")
-        print("done", flush=True)
+        print("done", (time.process_time() - start) * 1e3, flush=True)
 
 
 if __name__ == "__main__":
