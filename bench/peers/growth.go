@@ -52,6 +52,9 @@ func (r *report) printGrowth(w io.Writer) {
 			sweeps = append(sweeps, fmt.Sprintf("%s where %s have lapsed", spread(ns, "ns"), harness.Short(s.N)))
 		}
 	}
+	if len(sweeps) == 0 {
+		return
+	}
 	fmt.Fprintf(w, "A sweep of %s live leases, which only fenced has, takes %s.\n\n", harness.Short(r.largest(update)), strings.Join(sweeps, ", "))
 }
 

@@ -93,9 +93,9 @@ func TestStrain(t *testing.T) {
 func TestWins(t *testing.T) {
 	var b bytes.Buffer
 	measured().printWins(&b)
-	want := `- **floor: mutexes and maps**: *read, derive, write if unchanged* ahead in 1 of 1 cell, 0.83 of fenced's time: it keeps no grants, leases, generations or counts; *read* ahead in 1 of 1 cell, 0.91 of fenced's time: it gives out value and version, while a record of fenced also tells holder, lease and generation.
+	want := `- **floor: mutexes and maps**: *update* ahead in 1 of 1 cell, 0.83 of fenced's time: it keeps no grants, leases, generations or counts; *read* ahead in 1 of 1 cell, 0.91 of fenced's time: it gives out value and version, while a record of fenced also tells holder, lease and generation.
 - **xsync Map.Compute**: *read* ahead in 1 of 1 cell, 0.55 of fenced's time: its reads take no lock.
-- **otter Cache.Compute**: *read, derive, write if unchanged* ahead in 1 of 1 cell, 1 of them marked †, 0.83 of fenced's time: half of it is a read, which takes no lock, and it keeps no grants, leases, generations or counts.
+- **otter Cache.Compute**: *update* ahead in 1 of 1 cell, 1 of them marked †, 0.83 of fenced's time: half of it is a read, which takes no lock, and it keeps no grants, leases, generations or counts.
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

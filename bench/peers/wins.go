@@ -103,7 +103,7 @@ func (r *report) printWins(w io.Writer) {
 	for _, q := range queues {
 		var wins []win
 		if l := r.leads(q.name, handOver, queues[1].name); l.ahead > 0 {
-			wins = append(wins, win{fmt.Sprintf("*%s* %v fenced's time", titles[handOver], l), q.wins})
+			wins = append(wins, win{fmt.Sprintf("*hand-over* %v fenced's time", l), q.wins})
 		}
 		printWin(w, q.name, wins)
 	}
@@ -138,10 +138,10 @@ func (r *report) fasterThan(p peer) []win {
 	var wins []win
 	for _, work := range []string{update, write, read} {
 		if l := r.leads(p.name, work, swapPeer.name); l.ahead > 0 {
-			wins = append(wins, win{fmt.Sprintf("*%s* %v fenced's time", titles[work], l), p.why(work)})
+			wins = append(wins, win{fmt.Sprintf("*%s* %v fenced's time", work, l), p.why(work)})
 		}
 		if l := r.leads(p.name, work, grantPeer.name); l.ahead > 0 {
-			wins = append(wins, win{fmt.Sprintf("*%s* %v the time of a commit under a grant", titles[work], l), p.why(work)})
+			wins = append(wins, win{fmt.Sprintf("*%s* %v the time of a commit under a grant", work, l), p.why(work)})
 		}
 	}
 	return wins
