@@ -24,7 +24,7 @@ type column struct {
 }
 
 // print prints the grid and the notes under it. In bold is what is ahead of the
-// row of fenced's that is named.
+// row of fenced's that is named, but for the base: its ratio is to itself.
 func (g *grid) print(w io.Writer, r *report, ahead string) {
 	heads := make([]string, len(g.columns))
 	for i, c := range g.columns {
@@ -43,12 +43,13 @@ func (g *grid) print(w io.Writer, r *report, ahead string) {
 	g.printNotes(w)
 }
 
+// printNotes prints the notes as a paragraph.
 func (g *grid) printNotes(w io.Writer) {
 	for i, note := range g.notes {
-		fmt.Fprintf(w, "%d. %s.\n", i+1, capital(note))
+		fmt.Fprintf(w, "%s(%d) %s.", strings.Repeat(" ", min(i, 1)), i+1, capital(note))
 	}
 	if len(g.notes) > 0 {
-		fmt.Fprintln(w)
+		fmt.Fprint(w, "\n\n")
 	}
 }
 
@@ -65,13 +66,21 @@ func (g *grid) cell(r *report, at cell, ahead string) string {
 	case got.Ratio == (quartiles{}):
 		return value(got.Value.median(), g.unit)
 	}
-	text := figure(got.Ratio.median())
-	if r.lead(at, ahead) < 1 {
-		text = "**" + text + "**"
-	}
+	text := strong(figure(got.Ratio.median()), at.Peer != g.base && r.ahead(at, ahead))
 	text = fmt.Sprintf("%s [%s .. %s]", text, figure(got.Ratio[0]), figure(got.Ratio[2]))
 	if at.Peer == g.base {
 		text += ", " + value(got.Value.median(), g.unit)
+	}
+	if r.strained(at) {
+		text += " †" + figure(r.strain(at))
+	}
+	return text
+}
+
+// strong writes text in bold, if it is to be.
+func strong(text string, bold bool) string {
+	if bold {
+		return "**" + text + "**"
 	}
 	return text
 }
@@ -99,15 +108,37 @@ func figure(v float64) string {
 
 // value writes a figure with its unit, nanoseconds as what is easiest to read.
 func value(v float64, unit string) string {
+	by, unit := readable(v, unit)
+	return digits(v/by, unit) + " " + unit
+}
+
+// spread writes a median with its unit, and the quartiles where they differ.
+func spread(q quartiles, unit string) string {
+	if q[0] == q[2] {
+		return value(q.median(), unit)
+	}
+	by, unit := readable(q.median(), unit)
+	return fmt.Sprintf("%s %s [%s .. %s]", digits(q.median()/by, unit), unit, digits(q[0]/by, unit), digits(q[2]/by, unit))
+}
+
+// readable returns the unit that v is easiest to read in, and how many of the one
+// given make one of it.
+func readable(v float64, unit string) (by float64, readable string) {
 	switch {
 	case unit == "ns" && v >= 1e6:
-		v, unit = v/1e6, "ms"
+		return 1e6, "ms"
 	case unit == "ns" && v >= 1e4:
-		v, unit = v/1e3, "µs"
-	case unit == "ns" || unit == "B":
-		return fmt.Sprintf("%.0f %s", v, unit)
+		return 1e3, "µs"
 	}
-	return figure(v) + " " + unit
+	return 1, unit
+}
+
+// digits writes a number, whole where less than one of the unit is nothing.
+func digits(v float64, unit string) string {
+	if unit == "ns" || unit == "B" {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return figure(v)
 }
 
 // size writes a number of bytes as people say it.

@@ -2,7 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"image/color"
+	"io"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -28,6 +32,39 @@ func (c *curve) add(n int, y float64) {
 func newCurves() (fenced, floor *curve) {
 	return &curve{name: "fenced, every record held", color: accent, shape: draw.CircleGlyph{}},
 		&curve{name: floorPeer.name, color: others, shape: draw.BoxGlyph{}}
+}
+
+// printGrowth prints how much dearer a write becomes with more records, and what
+// a sweep takes.
+func (r *report) printGrowth(w io.Writer) {
+	fmt.Fprint(w, "## How the cost grows\n\n![Time of a commit and memory of a record over the number of records](growth.svg)\n\n")
+	few, many := r.growthFrom()
+	a, ok := r.find(cell{write, grantPeer.name, few})
+	b, too := r.find(cell{write, grantPeer.name, many})
+	if ok && too {
+		fmt.Fprintf(w, "From %s to %s records a commit takes %s times as long, and the floor's write beside it %s times: cache misses, since neither does more work for a record among more.\n\n",
+			harness.Short(few.N), harness.Short(many.N), figure(b.Value.median()/a.Value.median()), figure(b.Base.median()/a.Base.median()))
+	}
+	var sweeps []string
+	for _, s := range r.settings(sweep) {
+		if got, ok := r.find(cell{sweep, grantPeer.name, s}); ok {
+			ns := quartiles{got.Value[0] * 1e3, got.Value[1] * 1e3, got.Value[2] * 1e3}
+			sweeps = append(sweeps, fmt.Sprintf("%s where %s have lapsed", spread(ns, "ns"), harness.Short(s.N)))
+		}
+	}
+	if len(sweeps) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "A sweep of %s live leases, which only fenced has, takes %s.\n\n", harness.Short(r.largest(update)), strings.Join(sweeps, ", "))
+}
+
+// growthFrom returns the settings that the growth of a write is said between.
+func (r *report) growthFrom() (few, many setting) {
+	sizes := slices.DeleteFunc(r.settings(write), func(s setting) bool { return s.Hot || s.N > r.largest(update) })
+	if len(sizes) == 0 {
+		return setting{}, setting{}
+	}
+	return sizes[0], sizes[len(sizes)-1]
 }
 
 // plotGrowth writes the picture of how time and memory grow with the number of

@@ -67,28 +67,21 @@ type bar struct {
 // floor in the same round, times what the floor takes in the median.
 func (r *report) bars() []bar {
 	on := setting{N: r.mid(), Size: little, Procs: 1}
-	var bars []bar
-	add := func(work, peer, name string, c color.Color) {
-		base, _ := r.find(cell{cmp.Or(against[work], work), floorPeer.name, on})
-		if ratio, ok := r.cost(cell{work, peer, on}); ok {
-			b := bar{name: name, color: c}
-			for i := range ratio {
-				b.value[i] = ratio[i] * base.Value.median()
-			}
-			bars = append(bars, b)
-		}
-	}
-	for _, p := range all() {
-		c := others
-		if slices.Contains(ours, p.name) {
-			c = accent
-		}
-		add(update, p.name, p.name, c)
-	}
-	add(cycle, grantPeer.name, "fenced: claim, commit, release", accent)
 	base, _ := r.find(cell{update, floorPeer.name, on})
-	for i := range bars {
-		bars[i].ratio = bars[i].value.median() / base.Value.median()
+	var bars []bar
+	for _, p := range all() {
+		ratio, ok := r.cost(cell{update, p.name, on})
+		if !ok {
+			continue
+		}
+		b := bar{name: p.name, ratio: ratio.median(), color: others}
+		if slices.Contains(ours, p.name) {
+			b.color = accent
+		}
+		for i := range ratio {
+			b.value[i] = ratio[i] * base.Value.median()
+		}
+		bars = append(bars, b)
 	}
 	slices.SortFunc(bars, func(a, b bar) int { return cmp.Compare(b.value.median(), a.value.median()) })
 	return bars
@@ -100,8 +93,9 @@ func (r *report) plotCommit(file string) error {
 	if len(bars) == 0 {
 		return errors.New("no update to plot")
 	}
-	p := newPlot(fmt.Sprintf("Read, derive, write if unchanged: any of %s records of 64 bytes", thousands(r.mid())))
-	p.X.Label.Text = "time of an operation, logarithmic, with quartiles; beside it, how many times the floor's"
+	// No label of the axis: gonum pads a logarithmic one as if it stood at its end.
+	p := newPlot(fmt.Sprintf("Read, derive, write if unchanged: any of %s records of 64 bytes\n"+
+		"time, logarithmic, with quartiles; beside it, how many times the floor's", thousands(r.mid())))
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	low, high := math.Inf(1), 0.0
 	names := make([]string, len(bars))
@@ -112,7 +106,7 @@ func (r *report) plotCommit(file string) error {
 	p.NominalY(names...)
 	p.Y.Width, p.Y.Tick.Width, p.Y.Tick.Length = 0, 0, 0
 	p.Y.Padding = vg.Points(8)
-	p.X.Min, p.X.Max = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high)))*4
+	p.X.Min, p.X.Max = math.Pow(10, math.Floor(math.Log10(low))), high // the labels make themselves room
 	p.Y.Min, p.Y.Max = -0.6, float64(len(bars))-0.4
 	rules := plotter.NewGrid()
 	rules.Vertical, rules.Horizontal.Width = draw.LineStyle{Color: faint, Width: 0.75}, 0

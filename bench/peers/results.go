@@ -36,13 +36,25 @@ type result struct {
 	Ratio  quartiles // of the two within a round; zero where set against nothing
 	Allocs float64
 	Bytes  float64 // that an operation allocates
-	Left   string  `json:",omitempty"` // why it was not measured
+	// How many processes measured it, and how often in all.
+	Processes, Rounds int
+	Left              string `json:",omitempty"` // why it was not measured
 }
 
 // quartiles are the first, the median and the third.
 type quartiles [3]float64
 
 func (q quartiles) median() float64 { return q[1] }
+
+// apart reports whether the ranges of the two do not overlap, and q's is lower.
+func (q quartiles) apart(other quartiles) bool { return q[2] < other[0] }
+
+// ahead reports whether q is below the other by more than noise: their ranges do
+// not overlap, or the medians are far from each other.
+func (q quartiles) ahead(other quartiles) bool {
+	const clear = 0.95
+	return q.apart(other) || q.median() < clear*other.median()
+}
 
 func quartilesOf(values []float64) quartiles {
 	q1, median, q3 := harness.Quartiles(values)
@@ -68,12 +80,11 @@ type report struct {
 	Results               []result
 }
 
-// pool makes results of what the processes measured, and of what the floor took
-// in all of them.
+// pool makes results of what the processes measured.
 func pool(all []samples) []result {
 	var order []cell
-	pooled := make(map[cell]*samples)
-	add := func(s samples) {
+	pooled, processes := make(map[cell]*samples), make(map[cell]int)
+	for _, s := range all {
 		p, ok := pooled[s.cell]
 		if !ok {
 			order = append(order, s.cell)
@@ -82,13 +93,7 @@ func pool(all []samples) []result {
 		}
 		p.Values, p.Base, p.Ratios = append(p.Values, s.Values...), append(p.Base, s.Base...), append(p.Ratios, s.Ratios...)
 		p.Allocs, p.Bytes, p.Left = max(p.Allocs, s.Allocs), max(p.Bytes, s.Bytes), cmp.Or(p.Left, s.Left)
-	}
-	for _, s := range all {
-		add(s)
-		_, against := against[s.Work]
-		if _, floored := floorPeer.loops[s.Work]; floored && !against && s.Peer != floorPeer.name {
-			add(samples{cell: cell{s.Work, floorPeer.name, s.setting}, Values: s.Base})
-		}
+		processes[s.cell]++
 	}
 	var results []result
 	for _, c := range order {
@@ -96,22 +101,51 @@ func pool(all []samples) []result {
 		results = append(results, result{
 			cell: c, Value: quartilesOf(p.Values), Base: quartilesOf(p.Base), Ratio: quartilesOf(p.Ratios),
 			Allocs: rounded(p.Allocs), Bytes: rounded(p.Bytes), Left: p.Left,
+			Processes: processes[c], Rounds: max(len(p.Values), len(p.Ratios)),
 		})
 	}
 	return results
 }
 
-// cost returns what a cell took in units of what it was set against, one for
-// what others were set against. Times of different processes are not compared.
+// cost returns what a cell took in units of what it was set against. Times of
+// different processes are not compared. What others are set against takes one,
+// with as much noise as it has beside itself.
 func (r *report) cost(c cell) (quartiles, bool) {
 	got, ok := r.find(c)
 	switch {
 	case !ok || got.Left != "" || c.Work == memory || c.Work == sweep:
 		return quartiles{}, false
-	case c.Peer == floorPeer.name || c.Peer == queues[0].name:
-		return quartiles{1, 1, 1}, true
+	case isBase(c.Peer):
+		return quartiles{min(1, got.Ratio[0]), 1, max(1, got.Ratio[2])}, true
 	}
 	return got.Ratio, true
+}
+
+// isBase reports whether others are set against this one.
+func isBase(peer string) bool { return peer == floorPeer.name || peer == queues[0].name }
+
+// strain returns how many times as long what a cell was set against took there as
+// it takes beside itself: above one the ratio flatters, below one it slights. It
+// is one where that is not known.
+func (r *report) strain(c cell) float64 {
+	at := c
+	at.Peer, at.Work = floorPeer.name, cmp.Or(against[c.Work], c.Work)
+	if c.Work == handOver {
+		at.Peer = queues[0].name
+	}
+	got, ok := r.find(c)
+	alone, too := r.find(at)
+	if !ok || !too || got.Base.median() == 0 || alone.Base.median() == 0 {
+		return 1
+	}
+	return got.Base.median() / alone.Base.median()
+}
+
+// strained reports whether a ratio is not to be relied on.
+func (r *report) strained(c cell) bool {
+	const far = 1.3
+	strain := r.strain(c)
+	return strain > far || strain < 1/far
 }
 
 // find returns the result of a cell, if there is one.
