@@ -35,7 +35,7 @@ func TestReleaseBehindClaim(t *testing.T) {
 	let := make(chan struct{})
 	answer := sync.OnceFunc(func() { close(let) })
 	landed := p.heldBack(claims, 2, let)
-	s := postgres.storeIn(t, db, fencedsql.Options{Timeout: 300 * time.Millisecond})
+	s := postgres.storeIn(t, db, fencedsql.Options{Timeout: time.Second})
 	a, err := s.TryAcquire(t.Context(), "k", "A", time.Hour)
 	require.NoError(t, err)
 	postgres.lapse(t, db)

@@ -158,7 +158,7 @@ func TestHandOver(t *testing.T) {
 // TestAcquireBehindGuard waits longer than a call may go without an answer, for a
 // lapsed grant that a guard keeps, and is granted the record once.
 func TestAcquireBehindGuard(t *testing.T) {
-	r := newRace(t, postgres, fencedsql.Options{Timeout: 300 * time.Millisecond})
+	r := newRace(t, postgres, fencedsql.Options{Timeout: time.Second})
 	tx := r.begin(sql.LevelDefault)
 	r.exec(`UPDATE fenced_records SET expires = now()`)
 	require.NoError(t, guarded(r, tx))
@@ -170,7 +170,7 @@ func TestAcquireBehindGuard(t *testing.T) {
 		}
 		got <- err
 	}()
-	for range 3 { // tries of B, each of which is given up
+	for range 2 { // tries of B, each of which is given up
 		require.True(t, r.blocked(1, got))
 		require.Eventually(t, func() bool { return r.waiting() == 0 }, 10*time.Second, time.Millisecond)
 	}
