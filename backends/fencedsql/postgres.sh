@@ -1,7 +1,7 @@
 #!/bin/sh
 # Starts a throw-away PostgreSQL server for the tests and prints its DSN:
 #
-#	FENCEDSQL_POSTGRES=$(sh backends/fencedsql/postgres.sh start) go test ./...
+#	dsn=$(sh backends/fencedsql/postgres.sh start) && FENCEDSQL_POSTGRES=$dsn go test ./...
 #	sh backends/fencedsql/postgres.sh stop
 #
 # The server listens on loopback alone, on a port of its own, and keeps its data
