@@ -176,3 +176,28 @@ func TestPagesOfLargeValues(t *testing.T) {
 		}
 	})
 }
+
+// TestSQLiteStoresTakeTurns has several Stores write to one file, whose
+// connections do not wait for its lock: the Stores do.
+func TestSQLiteStoresTakeTurns(t *testing.T) {
+	_, dsn := sqlite.open(t)
+	errs := make(chan error)
+	const stores, records = 4, 2
+	for i := range stores {
+		s := sqlite.storeIn(t, openDB(t, "sqlite", dsn), fencedsql.Options{})
+		for j := range records {
+			go func() {
+				g, err := s.TryAcquire(t.Context(), fmt.Sprintf("%d/%d", i, j), "A", time.Hour)
+				for range 25 {
+					if err == nil {
+						g, err = s.Commit(t.Context(), g, nil)
+					}
+				}
+				errs <- err
+			}()
+		}
+	}
+	for range stores * records {
+		require.NoError(t, <-errs)
+	}
+}
