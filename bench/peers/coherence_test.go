@@ -14,7 +14,7 @@ func worker(t *testing.T, registry string, env ...string) *exec.Cmd {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("needs python3")
+		t.Skip("no python3 in PATH to run the worker with: install Python 3")
 	}
 	cmd := exec.Command(python, "-B", "-c", coherenceWorker, registry)
 	cmd.Env = append(append(os.Environ(), "PYTHONPATH=testdata"), env...)

@@ -34,12 +34,12 @@ func newWire(t *testing.T) *wire {
 		t.Skip("network namespaces are made by root alone: run this package as root, with FENCEDSQL_POSTGRES set")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("no ip command to make network namespaces with: install iproute2")
+		t.Skip("no ip command in PATH to make network namespaces with: install iproute2, and run with FENCEDSQL_POSTGRES set")
 	}
 	w := &wire{t, fmt.Sprintf("fenced-%d-s", os.Getpid()), fmt.Sprintf("fenced-%d-h", os.Getpid())}
 	for _, ns := range []string{w.server, w.holder} {
 		if out, err := exec.Command("ip", "netns", "add", ns).CombinedOutput(); err != nil {
-			t.Skipf("network namespaces cannot be made here: run this package with CAP_SYS_ADMIN and CAP_NET_ADMIN, as docker run --privileged gives: %s", out)
+			t.Skipf("network namespaces cannot be made here: run this package with CAP_SYS_ADMIN and CAP_NET_ADMIN, as docker run --privileged gives, and FENCEDSQL_POSTGRES set: %s", out)
 		}
 		t.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", ns).Run() })
 	}
