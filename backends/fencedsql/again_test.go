@@ -98,8 +98,7 @@ func TestSentAgain(t *testing.T) {
 					require.NoError(t, err)
 				}
 				if test.lapsed {
-					_, err := db.ExecContext(t.Context(), `UPDATE fenced_records SET expires = now()`)
-					require.NoError(t, err)
+					postgres.lapse(t, db)
 				}
 				if test.free && test.once {
 					key = "none"
@@ -192,19 +191,8 @@ func TestRequestLostInTheMoment(t *testing.T) {
 	db := sql.OpenDB(p)
 	t.Cleanup(func() { _ = db.Close() })
 	s := postgres.storeIn(t, db, fencedsql.Options{})
-	reclaim := r.begin(sql.LevelDefault)
-	_, err := reclaim.ExecContext(t.Context(), `UPDATE fenced_records SET generation = generation + 1, ended = 2,
-		ended_at = now(), ended_nonce = nonce, holder = NULL, nonce = NULL, expires = NULL`)
-	require.NoError(t, err)
 	p.lose.Store(deadRequest)
-	commit := make(chan error, 1)
-	go func() {
-		_, err := s.Commit(t.Context(), r.a, []byte("late"))
-		commit <- err
-	}()
-	require.True(t, r.blocked(1, commit))
-	require.NoError(t, reclaim.Commit())
-	err = <-commit
+	err := r.reclaimedInTheMoment(s)
 	require.ErrorIs(t, err, fenced.ErrUncertain)
 	require.NotErrorIs(t, err, fenced.ErrStaleReadGeneration)
 	postgres.resolves(t, s, r.a, fencedsql.NotLanded)

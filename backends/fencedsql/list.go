@@ -26,8 +26,8 @@ func last(page []row, n int) bool {
 // Records yields every record that exists, by key, a page to a round trip: a
 // hundred records or, where they are large, a megabyte and one more. A record is
 // as it was when its page was read, and one that comes or goes meanwhile may be
-// yielded or not. Where a page cannot be read, its error comes
-// last, with the zero Record. The slices are the caller's own.
+// yielded or not. Where a page cannot be read, its error comes last, with the
+// zero Record. The slices are the caller's own.
 func (s *Store) Records(ctx context.Context) iter.Seq2[fenced.Record, error] {
 	return func(yield func(fenced.Record, error) bool) {
 		for after := ""; ; {

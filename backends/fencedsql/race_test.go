@@ -21,18 +21,7 @@ func TestRefusedInTheMoment(t *testing.T) {
 		t.Run(level, func(t *testing.T) {
 			r := newRace(t, postgres, fencedsql.Options{})
 			s := postgres.storeIn(t, openDB(t, "pgx", r.dsn+"&default_transaction_isolation="+level), fencedsql.Options{})
-			reclaim := r.begin(sql.LevelDefault)
-			_, err := reclaim.ExecContext(t.Context(), `UPDATE fenced_records SET generation = generation + 1, ended = 2,
-				ended_at = now(), ended_nonce = nonce, holder = NULL, nonce = NULL, expires = NULL`)
-			require.NoError(t, err)
-			commit := make(chan error, 1)
-			go func() {
-				_, err := s.Commit(t.Context(), r.a, []byte("late"))
-				commit <- err
-			}()
-			require.True(t, r.blocked(1, commit))
-			require.NoError(t, reclaim.Commit())
-			err = <-commit
+			err := r.reclaimedInTheMoment(s)
 			require.ErrorIs(t, err, fenced.ErrStaleReadGeneration)
 			require.NotErrorIs(t, err, fencedsql.ErrRetry)
 			var refused *fenced.ConflictError
@@ -42,6 +31,24 @@ func TestRefusedInTheMoment(t *testing.T) {
 			require.Empty(t, refused.Current.Holder)
 		})
 	}
+}
+
+// reclaimedInTheMoment ends A's grant while a commit under it waits for the row,
+// and returns what the commit returns.
+func (r *race) reclaimedInTheMoment(s *fencedsql.Store) error {
+	r.Helper()
+	reclaim := r.begin(sql.LevelDefault)
+	_, err := reclaim.ExecContext(r.Context(), `UPDATE fenced_records SET generation = generation + 1, ended = 2,
+		ended_at = now(), ended_nonce = nonce, holder = NULL, nonce = NULL, expires = NULL`)
+	require.NoError(r, err)
+	commit := make(chan error, 1)
+	go func() {
+		_, err := s.Commit(r.Context(), r.a, []byte("late"))
+		commit <- err
+	}()
+	require.True(r, r.blocked(1, commit))
+	require.NoError(r, reclaim.Commit())
+	return <-commit
 }
 
 // TestClaimInTheMoment has two claims of a record that is new.
@@ -81,7 +88,7 @@ func TestSweepPasses(t *testing.T) {
 	}
 	require.Empty(t, sweep())
 	require.NoError(t, tx.Rollback())
-	r.exec(`UPDATE fenced_records SET expires = now()`)
+	postgres.lapse(t, r.db)
 	tx = r.begin(sql.LevelDefault)
 	require.NoError(t, guarded(r, tx))
 	require.Equal(t, []string{"other"}, sweep())
@@ -110,12 +117,7 @@ func TestSweepPages(t *testing.T) {
 			listed++
 		}
 		require.Equal(t, records, listed)
-		past := `now()`
-		if d.dialect == fencedsql.SQLite {
-			past = `0`
-		}
-		_, err := db.ExecContext(t.Context(), `UPDATE fenced_records SET expires = `+past)
-		require.NoError(t, err)
+		d.lapse(t, db)
 		for _, limit := range []int{120, 100, 0} {
 			ended, err := s.ReclaimExpired(t.Context(), limit)
 			require.NoError(t, err)

@@ -37,14 +37,11 @@ func (s *Store) Reclaim(ctx context.Context, key string, seen fenced.Generation)
 // ReclaimExpired ends up to limit grants whose lease has lapsed, all of them
 // where limit is 0 or less, those longest lapsed first, and returns them as they
 // were. Each is looked at and ended in one step. It takes a hundred in a round
-// trip, fewer where their values are large, and time in proportion to what has lapsed. PostgreSQL leaves for the
-// next sweep what another transaction has locked at the moment. Where it breaks
-// off, the grants ended so far come with the error; with
-// [fenced.ErrUncertain], up to a hundred more may have ended.
+// trip, fewer where their values are large, and time in proportion to what has
+// lapsed. PostgreSQL leaves for the next sweep what another transaction has
+// locked at the moment. Where it breaks off, the grants ended so far come with
+// the error; with [fenced.ErrUncertain], up to a hundred more may have ended.
 func (s *Store) ReclaimExpired(ctx context.Context, limit int) ([]fenced.Grant, error) {
-	if err := s.live(ctx); err != nil {
-		return nil, err
-	}
 	var ended []fenced.Grant
 	for {
 		if err := s.live(ctx); err != nil {

@@ -17,6 +17,7 @@ type sqlite struct {
 	db      *sql.DB
 	turn    chan struct{} // holds one while this Store writes: there is but one writer
 	dueQ    string
+	guardQ  string
 	reclaim string
 }
 
@@ -25,6 +26,7 @@ func newSQLite(db *sql.DB) (*sqlite, statements) {
 		db:      db,
 		turn:    make(chan struct{}, 1),
 		dueQ:    toSQLite.Replace(upTo(dueSQL, `expires`)),
+		guardQ:  toSQLite.Replace(lookSQL(verdict)),
 		reclaim: toSQLite.Replace(`UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE ` + current),
 	}
 	return l, compile(toSQLite.Replace, l.writing)
@@ -183,7 +185,7 @@ func (l *sqlite) guard(ctx context.Context, tx *sql.Tx, key string) (row, error)
 	if _, err := tx.ExecContext(ctx, becomeWriter); err != nil {
 		return row{}, sqliteFailure(err).wrap(err, false)
 	}
-	r, err := one(ctx, tx, toSQLite.Replace(lookSQL(verdict)), verdict.scan, []any{key})
+	r, err := one(ctx, tx, l.guardQ, verdict.scan, []any{key})
 	if err != nil {
 		return row{}, sqliteFailure(err).wrap(err, false)
 	}

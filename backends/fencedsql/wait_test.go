@@ -160,7 +160,7 @@ func TestHandOver(t *testing.T) {
 func TestAcquireBehindGuard(t *testing.T) {
 	r := newRace(t, postgres, fencedsql.Options{Timeout: time.Second})
 	tx := r.begin(sql.LevelDefault)
-	r.exec(`UPDATE fenced_records SET expires = now()`)
+	postgres.lapse(t, r.db)
 	require.NoError(t, guarded(r, tx))
 	got := make(chan error, 1)
 	go func() {
