@@ -33,8 +33,7 @@ func newPostgres(db *sql.DB, opts Options, spawn func(func()) bool) (*postgres, 
 	p := &postgres{db: db, timeout: opts.Timeout, spawn: spawn}
 	p.lapsed = statement{writes: true, once: true, scan: whole.scan, text: `WITH locked AS (SELECT *, ` + dueSQL + ` FOR NO KEY UPDATE SKIP LOCKED),
 due AS (SELECT ` + whole.list + ` FROM (SELECT *, ` + before(`expires`) + ` FROM locked) AS summed WHERE before < $2),
-wrote AS (UPDATE fenced_records AS r SET holder = NULL, nonce = NULL, expires = NULL, generation = r.generation + 1, ended_at = statement_timestamp(),
-	ended_nonce = r.nonce, ended_claimed = r.claimed_version, ended_version = r.version, ended = ` + reclaimed + `
+wrote AS (UPDATE fenced_records AS r SET ` + free + endedBy + reclaimed + `
 	FROM due WHERE r.key = due.key AND r.generation = due.generation AND r.nonce = due.nonce
 	RETURNING due.*)
 SELECT true, wrote.* FROM ` + notify(`wrote`) + ` ORDER BY expires`}

@@ -27,7 +27,7 @@ func newSQLite(db *sql.DB) (*sqlite, statements) {
 		turn:    make(chan struct{}, 1),
 		dueQ:    toSQLite.Replace(upTo(dueSQL, `expires`)),
 		guardQ:  toSQLite.Replace(lookSQL(verdict)),
-		reclaim: toSQLite.Replace(`UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE ` + current),
+		reclaim: toSQLite.Replace(`UPDATE fenced_records AS r SET ` + free + endedBy + reclaimed + ` WHERE ` + current),
 	}
 	return l, compile(toSQLite.Replace, l.writing)
 }

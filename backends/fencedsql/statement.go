@@ -43,11 +43,11 @@ const rest = `value IS NOT NULL AS present, version, generation, holder, nonce, 
 const current = `key = $1 AND generation = $2 AND nonce = $3 AND holder IS NOT NULL`
 
 // To be free and endedBy some way is what becomes of a grant that ends, and lease
-// is one of $4 from now. The right sides see the row as it was. The endings are
+// is one of $4 from now. The right sides see the row, r, as it was. The endings are
 // numbered as fenced.Ending is.
 const (
 	free      = `holder = NULL, nonce = NULL, expires = NULL, `
-	endedBy   = `generation = generation + 1, ended_at = statement_timestamp(), ended_nonce = nonce, ended_claimed = claimed_version, ended_version = version, ended = `
+	endedBy   = `generation = r.generation + 1, ended_at = statement_timestamp(), ended_nonce = r.nonce, ended_claimed = r.claimed_version, ended_version = r.version, ended = `
 	released  = `1`
 	reclaimed = `2`
 	takenOver = `3`
@@ -71,9 +71,9 @@ ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, nonce = excluded.nonce
 WHERE r.holder IS NULL OR r.expires <= statement_timestamp()`
 
 	renewSQL    = `UPDATE fenced_records SET expires = ` + lease + ` WHERE ` + current
-	releaseSQL  = `UPDATE fenced_records SET ` + free + endedBy + released + ` WHERE ` + current
-	handOverSQL = `UPDATE fenced_records SET holder = $5::text, nonce = $6::bigint, expires = ` + lease + `, claimed_version = version, ` + endedBy + released + ` WHERE ` + current
-	reclaimSQL  = `UPDATE fenced_records SET ` + free + endedBy + reclaimed + ` WHERE key = $1 AND generation = $2 AND holder IS NOT NULL`
+	releaseSQL  = `UPDATE fenced_records AS r SET ` + free + endedBy + released + ` WHERE ` + current
+	handOverSQL = `UPDATE fenced_records AS r SET holder = $5::text, nonce = $6::bigint, expires = ` + lease + `, claimed_version = version, ` + endedBy + released + ` WHERE ` + current
+	reclaimSQL  = `UPDATE fenced_records AS r SET ` + free + endedBy + reclaimed + ` WHERE key = $1 AND generation = $2 AND holder IS NOT NULL`
 
 	byGrant   = `version = version + 1, writer_generation = generation, writer_nonce = nonce WHERE ` + current + ` AND version = $4`
 	commitSQL = `UPDATE fenced_records SET value = coalesce($5::bytea, ''::bytea), ` + byGrant
